@@ -1,0 +1,127 @@
+"""The one table of element types: DirectML value, NumPy dtype, WGSL storage and accumulator, features needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .errors import ArrayTypeError
+
+__all__ = ["BOOL", "ELEMENT_TYPES", "ElementType", "by_dml_value", "by_dtype", "by_name", "result_type"]
+
+Kind = Literal["bool", "int", "uint", "float"]
+Format = Literal["int", "int64", "f16", "f32", "f64"]
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """An element type of tensors.
+
+    Attributes
+    ----------
+    name : str
+        NumPy's name, such as ``"float16"``.
+    dml_value : int
+        The value of DML_TENSOR_DATA_TYPE; 0 (UNKNOWN) for bool, which DirectML lacks.
+    kind : {"bool", "int", "uint", "float"}
+        Family.
+    itemsize : int
+        Bytes an element: 1, 2, 4 or 8.
+    format : {"int", "int64", "f16", "f32", "f64"}
+        The shader piece ``wgsl/lib/element_<format>.wgsl`` that decodes, combines and encodes elements.
+        Signed and unsigned integers share one, because sums and products wrap alike.
+    accumulator_size : int
+        Bytes of the shader's accumulator type, which is also the unit of scratch memory.
+    features : tuple of str
+        The wgpu features that scans of this type need. Copies, conversions and roundings need none.
+    """
+
+    name: str
+    dml_value: int
+    kind: Kind
+    itemsize: int
+    format: Format
+    accumulator_size: int
+    features: tuple[str, ...] = ()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype, in native byte order."""
+        return np.dtype(self.name)
+
+    @property
+    def log2_bits(self) -> int:
+        """The base-2 logarithm of the element's width in bits: 3, 4, 5 or 6."""
+        return (self.itemsize * 8).bit_length() - 1
+
+    def __str__(self) -> str:
+        return self.name
+
+
+BOOL = ElementType("bool", 0, "bool", 1, "int", 4)
+
+ELEMENT_TYPES: tuple[ElementType, ...] = (
+    ElementType("float32", 1, "float", 4, "f32", 4),
+    ElementType("float16", 2, "float", 2, "f16", 4),
+    ElementType("uint32", 3, "uint", 4, "int", 4),
+    ElementType("uint16", 4, "uint", 2, "int", 4),
+    ElementType("uint8", 5, "uint", 1, "int", 4),
+    ElementType("int32", 6, "int", 4, "int", 4),
+    ElementType("int16", 7, "int", 2, "int", 4),
+    ElementType("int8", 8, "int", 1, "int", 4),
+    ElementType("float64", 9, "float", 8, "f64", 8, ("shader-f64", "shader-int64")),
+    ElementType("uint64", 10, "uint", 8, "int64", 8),
+    ElementType("int64", 11, "int", 8, "int64", 8),
+)
+"""The types that operators compute in, in the order of DML_TENSOR_DATA_TYPE."""
+
+_BY_NAME = {element.name: element for element in (*ELEMENT_TYPES, BOOL)}
+_BY_DML_VALUE = {element.dml_value: element for element in ELEMENT_TYPES}
+
+
+def by_name(name: str) -> ElementType:
+    """Return the element type with NumPy's name `name`, bool included."""
+    return _BY_NAME[name]
+
+
+def by_dml_value(value: int) -> ElementType | None:
+    """Return the element type of a DML_TENSOR_DATA_TYPE value, or None if there is none."""
+    return _BY_DML_VALUE.get(value)
+
+
+def by_dtype(dtype: DTypeLike, argument: str = "x") -> ElementType:
+    """Return the element type of a NumPy dtype, bool included.
+
+    Parameters
+    ----------
+    dtype : DTypeLike
+        Anything that ``numpy.dtype`` accepts; the byte order does not matter.
+    argument : str
+        The name that an error message uses.
+
+    Raises
+    ------
+    ArrayTypeError
+        If no element type has this dtype, as for complex numbers and objects.
+    """
+    resolved = np.dtype(dtype)
+    name = resolved.newbyteorder("=").name
+    if resolved.kind not in "biuf" or name not in _BY_NAME:
+        raise ArrayTypeError(
+            f"{argument} has dtype {resolved}, which has no element type on the device; convert it with astype to "
+            f"one of {', '.join(_BY_NAME)}"
+        )
+    return _BY_NAME[name]
+
+
+def result_type(element: ElementType) -> ElementType:
+    """Return the default result type of a scan: the array API's promotion, the same on every system.
+
+    bool and signed integers give int64, unsigned integers uint64, floating-point types themselves.
+    """
+    if element.kind == "float":
+        return element
+    return _BY_NAME["uint64" if element.kind == "uint" else "int64"]

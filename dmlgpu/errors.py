@@ -1,0 +1,124 @@
+"""Every exception and warning of the package; each message says what to do next."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = [
+    "AdapterNotFoundError",
+    "ArgumentError",
+    "ArrayIndexError",
+    "ArrayTypeError",
+    "AxisError",
+    "DeviceError",
+    "DeviceMemoryError",
+    "DeviceReleasedError",
+    "DirectMLError",
+    "DmlGpuError",
+    "NoAdapterError",
+    "ReleasedArrayError",
+    "ShaderError",
+    "SoftwareAdapterWarning",
+    "UnsupportedTypeError",
+]
+
+
+class DmlGpuError(Exception):
+    """Base class of all exceptions raised on purpose by this package."""
+
+
+class ArgumentError(DmlGpuError, ValueError):
+    """An argument has a value that the operator cannot take."""
+
+
+class ArrayTypeError(DmlGpuError, TypeError):
+    """An argument has a type, or an array an element type, that the operator cannot take."""
+
+
+class ArrayIndexError(DmlGpuError, IndexError):
+    """An index is outside a device array, or of a kind that a view cannot be made with."""
+
+
+class AxisError(DmlGpuError, np.exceptions.AxisError):
+    """The axis is outside the array's dimensions, or is left out where an array has more than one.
+
+    Parameters
+    ----------
+    axis : int or None
+        The axis asked for.
+    ndim : int
+        The number of dimensions of the array.
+    """
+
+    def __init__(self, axis: int | None, ndim: int) -> None:
+        # NumPy's class formats its own message unless it is given one as its only argument.
+        if ndim == 0:
+            message = "an array of 0 dimensions has no axis: give x.reshape(1)"
+        elif axis is None:
+            message = (
+                f"axis=None needs an array of 1 dimension, and this has {ndim}: give an axis, or x.reshape(-1) to scan "
+                "over all elements"
+            )
+        else:
+            count = f"{ndim} dimension{'' if ndim == 1 else 's'}"
+            message = f"axis {axis} is out of range for an array of {count}: give {-ndim} to {ndim - 1}"
+        super().__init__(message)
+        self.axis = axis
+        self.ndim = ndim
+
+
+class UnsupportedTypeError(ArrayTypeError):
+    """The element type needs a feature that the device does not have."""
+
+
+class DeviceError(DmlGpuError, RuntimeError):
+    """A device cannot be opened, or cannot be used any longer."""
+
+
+class NoAdapterError(DeviceError):
+    """No WebGPU adapter is visible to this process."""
+
+
+class AdapterNotFoundError(DeviceError, ValueError):
+    """No adapter matches what ``device=`` or ``DMLGPU_ADAPTER`` names."""
+
+
+class DeviceReleasedError(DeviceError):
+    """The device was released, or belongs to another process."""
+
+
+class ReleasedArrayError(DeviceError):
+    """The memory of a device array was released."""
+
+
+class DeviceMemoryError(DmlGpuError, MemoryError):
+    """An array is larger than a buffer of the device can be, or the device is out of memory."""
+
+
+class ShaderError(DmlGpuError, RuntimeError):
+    """A WGSL file or import is missing, or a shader does not compile."""
+
+
+class DirectMLError(DmlGpuError, ValueError):
+    """A DirectML rule is violated.
+
+    Parameters
+    ----------
+    hresult : int
+        The HRESULT that DirectML documents for the violation, such as ``E_INVALIDARG``.
+    message : str
+        What is wrong, in the manner of DirectML's debug layer.
+
+    Attributes
+    ----------
+    hresult : int
+        As given.
+    """
+
+    def __init__(self, hresult: int, message: str) -> None:
+        super().__init__(message)
+        self.hresult = hresult
+
+
+class SoftwareAdapterWarning(UserWarning):
+    """The chosen adapter computes on the CPU: results are the same, speed is not."""

@@ -1,0 +1,316 @@
+"""What all faces meet in: a validated operator over two strided tensors, its dimensions collapsed.
+
+Nothing here knows a device. Strides and offsets count elements, may be negative, and are exact Python integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from .dtypes import ElementType
+from .errors import ArgumentError, AxisError
+
+__all__ = [
+    "MAX_DIMENSIONS",
+    "MAX_ELEMENTS",
+    "Dimension",
+    "ElementwiseProblem",
+    "Layout",
+    "Operator",
+    "RoundingMode",
+    "ScanProblem",
+    "convert_problem",
+    "overlap",
+    "packed_strides",
+    "round_problem",
+    "scan_problem",
+]
+
+MAX_DIMENSIONS = 8
+MAX_ELEMENTS = 2**32 - 1
+
+
+class Operator(Enum):
+    """The associative operator of a scan."""
+
+    SUM = "sum"
+    PRODUCT = "product"
+
+    @property
+    def identity(self) -> int:
+        """What an exclusive scan puts first: 0 or 1."""
+        return 0 if self is Operator.SUM else 1
+
+
+class RoundingMode(Enum):
+    """How to round to an integer; the values are those of DML_ROUNDING_MODE."""
+
+    HALF_EVEN = 0
+    TOWARD_ZERO = 1
+    HALF_AWAY = 2
+
+
+def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides, in elements, of a tensor without gaps in C order."""
+    return tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the elements of a tensor lie in a buffer.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        The length of each dimension, outermost first.
+    strides : tuple of int
+        The distance, in elements, between neighbours along each dimension; 0 and negative values are allowed.
+    offset : int
+        The position of element (0, 0, ...), in elements from the start of the buffer.
+    """
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    @classmethod
+    def packed(cls, sizes: Sequence[int], offset: int = 0) -> Layout:
+        """Return the layout without gaps in C order."""
+        return cls(tuple(sizes), packed_strides(sizes), offset)
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+        return math.prod(self.sizes)
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The positions of the lowest element and of the one after the highest; (offset, offset) if empty."""
+        if self.count == 0:
+            return self.offset, self.offset
+        reaches = [(size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True)]
+        low = self.offset + sum(reach for reach in reaches if reach < 0)
+        high = self.offset + sum(reach for reach in reaches if reach > 0)
+        return low, high + 1
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the elements follow each other in C order without gaps."""
+        expected = packed_strides(self.sizes)
+        return all(
+            size == 1 or stride == packed
+            for size, stride, packed in zip(self.sizes, self.strides, expected, strict=True)
+        )
+
+    @property
+    def is_disjoint(self) -> bool:
+        """Whether it is certain that no two elements share a position.
+
+        Sorted by stride, each dimension must step over all that the finer ones reach. Every layout that slicing and
+        transposing a packed tensor can make passes; an interleaving that is disjoint by arithmetic alone does not.
+        """
+        dims = sorted((abs(t), s) for s, t in zip(self.sizes, self.strides, strict=True) if s > 1)
+        reach = 0
+        for stride, size in dims:
+            if stride <= reach:
+                return False
+            reach += (size - 1) * stride
+        return True
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A dimension that input and output share.
+
+    Attributes
+    ----------
+    size : int
+        Its length.
+    input_stride, output_stride : int
+        The distance between neighbours in each tensor, in elements.
+    """
+
+    size: int
+    input_stride: int
+    output_stride: int
+
+
+@dataclass(frozen=True)
+class ScanProblem:
+    """A cumulative operator, ready to be planned.
+
+    Attributes
+    ----------
+    element : ElementType
+        The type of both tensors.
+    operator : Operator
+        Sum or product.
+    exclusive : bool
+        Whether each result leaves its own element out.
+    batch : tuple of Dimension
+        The dimensions other than the axis, merged where both tensors allow and without size 1, ordered so that the
+        last has the smallest output stride.
+    axis : Dimension
+        The scan axis in traversal order: a decreasing scan has its strides negated.
+    input_offset, output_offset : int
+        The position of the first element in traversal order of the first slice, in elements.
+    """
+
+    element: ElementType
+    operator: Operator
+    exclusive: bool
+    batch: tuple[Dimension, ...]
+    axis: Dimension
+    input_offset: int
+    output_offset: int
+
+    @property
+    def slices(self) -> int:
+        """The number of slices."""
+        return math.prod(dimension.size for dimension in self.batch)
+
+
+@dataclass(frozen=True)
+class ElementwiseProblem:
+    """A rounding or a conversion, ready to be planned.
+
+    Attributes
+    ----------
+    source, target : ElementType
+        The types of input and output; a copy where they are the same and there is no mode.
+    mode : RoundingMode or None
+        The rounding mode, or None for a conversion.
+    dimensions : tuple of Dimension
+        All dimensions, merged and ordered as in `ScanProblem.batch`.
+    input_offset, output_offset : int
+        The position of the first element, in elements.
+    """
+
+    source: ElementType
+    target: ElementType
+    mode: RoundingMode | None
+    dimensions: tuple[Dimension, ...]
+    input_offset: int
+    output_offset: int
+
+
+def _collapse(dimensions: list[Dimension]) -> tuple[Dimension, ...]:
+    """Drop dimensions of size 1, order by output stride, merge those that both tensors walk as one."""
+    ordered = sorted(
+        (d for d in dimensions if d.size != 1), key=lambda d: (-abs(d.output_stride), -abs(d.input_stride))
+    )
+    merged: list[Dimension] = []
+    for inner in ordered:
+        if merged:
+            outer = merged[-1]
+            if (
+                outer.input_stride == inner.input_stride * inner.size
+                and outer.output_stride == inner.output_stride * inner.size
+            ):
+                merged[-1] = Dimension(outer.size * inner.size, inner.input_stride, inner.output_stride)
+                continue
+        merged.append(inner)
+    return tuple(merged)
+
+
+def _pair(source: Layout, target: Layout) -> list[Dimension]:
+    """Check what every operator asks of its two tensors and return their dimensions side by side."""
+    if source.sizes != target.sizes:
+        raise ArgumentError(
+            f"input has sizes {source.sizes} while output has sizes {target.sizes}; they must be the same"
+        )
+    if len(source.sizes) > MAX_DIMENSIONS:
+        raise ArgumentError(
+            f"input has {len(source.sizes)} dimensions; at most {MAX_DIMENSIONS} are supported: reshape or squeeze it"
+        )
+    if source.count > MAX_ELEMENTS:
+        raise ArgumentError(
+            f"input has {source.count} elements; at most 2^32-1 are supported: split it along another axis"
+        )
+    if not target.is_disjoint:
+        raise ArgumentError(
+            f"output has sizes {target.sizes} and strides {target.strides}, with which elements share memory; give "
+            "every element of an output its own place"
+        )
+    return [Dimension(size, i, o) for size, i, o in zip(source.sizes, source.strides, target.strides, strict=True)]
+
+
+def scan_problem(
+    element: ElementType,
+    operator: Operator,
+    source: Layout,
+    target: Layout,
+    *,
+    axis: int,
+    exclusive: bool = False,
+    reverse: bool = False,
+) -> ScanProblem:
+    """Validate and collapse a cumulative operator.
+
+    Parameters
+    ----------
+    element : ElementType
+        The type of both tensors.
+    operator : Operator
+        Sum or product.
+    source, target : Layout
+        Input and output, of the same sizes, with 1 to 8 dimensions and at least one element.
+    axis : int
+        The axis to scan along, counted from the end if negative.
+    exclusive : bool
+        Whether each result leaves its own element out; the first in traversal order is then the identity.
+    reverse : bool
+        Whether to traverse the axis from its highest index to its lowest.
+
+    Raises
+    ------
+    AxisError
+        If `axis` is not a dimension.
+    ArgumentError
+        If the sizes differ, there are too many dimensions or elements, or elements of the output share memory.
+    """
+    dims = _pair(source, target)
+    if not -len(dims) <= axis < len(dims):
+        raise AxisError(axis, len(dims))
+    along = dims.pop(axis)
+    input_offset, output_offset = source.offset, target.offset
+    if reverse:
+        input_offset += (along.size - 1) * along.input_stride
+        output_offset += (along.size - 1) * along.output_stride
+        along = Dimension(along.size, -along.input_stride, -along.output_stride)
+    return ScanProblem(element, operator, exclusive, _collapse(dims), along, input_offset, output_offset)
+
+
+def round_problem(element: ElementType, mode: RoundingMode, source: Layout, target: Layout) -> ElementwiseProblem:
+    """Validate and collapse a rounding of floating-point elements.
+
+    Raises
+    ------
+    ArgumentError
+        As `scan_problem`.
+    """
+    dims = _collapse(_pair(source, target))
+    return ElementwiseProblem(element, element, mode, dims, source.offset, target.offset)
+
+
+def convert_problem(
+    source_element: ElementType, target_element: ElementType, source: Layout, target: Layout
+) -> ElementwiseProblem:
+    """Validate and collapse a conversion, or a strided copy where both types are the same.
+
+    Raises
+    ------
+    ArgumentError
+        As `scan_problem`.
+    """
+    dims = _collapse(_pair(source, target))
+    return ElementwiseProblem(source_element, target_element, None, dims, source.offset, target.offset)
+
+
+def overlap(a: Layout, b: Layout) -> bool:
+    """Whether the extents of two layouts of one buffer meet."""
+    (a_low, a_high), (b_low, b_high) = a.extent, b.extent
+    return a_low < b_high and b_low < a_high
