@@ -1,0 +1,71 @@
+// Converts elements of any type to any numeric type, and copies between layouts where the types are the same.
+//
+// Integers wrap; conversions to floating point round to nearest, ties to even; floating point to integer truncates,
+// saturates out of range and gives 0 for NaN. All in integer arithmetic, so float64 needs no feature.
+// Grid: workgroups of 64 invocations; an invocation an element.
+// Bindings: 0 params, 1 input (absent in place), 2 output.
+// Constants: input_log2_bits, output_log2_bits; input_kind, output_kind; the mantissa_bits and exponent_bias of each
+// floating-point format.
+// Bytes moved: one read and one write an element.
+
+#import "lib/params.wgsl"
+#import <input>
+#import <output>
+#import "lib/load_bits.wgsl"
+#import "lib/int64.wgsl"
+#import "lib/number.wgsl"
+
+const KIND_COPY = 0u;      // the same type on both sides: the bits as they are
+const KIND_BOOL = 1u;
+const KIND_UINT = 2u;
+const KIND_INT = 3u;
+const KIND_FLOAT = 4u;
+
+override input_kind: u32 = 0u;
+override input_mantissa_bits: u32 = 23u;
+override input_exponent_bias: u32 = 127u;
+override output_kind: u32 = 0u;
+override output_mantissa_bits: u32 = 23u;
+override output_exponent_bias: u32 = 127u;
+
+// An integer's bits, extended to 64.
+fn extend(bits: vec2<u32>) -> vec2<u32> {
+    if (input_kind == KIND_BOOL) {
+        return vec2<u32>(select(1u, 0u, is_zero64(bits)), 0u);
+    }
+    if (input_kind == KIND_INT && input_log2_bits < 6u) {
+        let unused_bits = 32u - min(1u << input_log2_bits, 32u);
+        let low = bitcast<u32>(bitcast<i32>(bits.x << unused_bits) >> unused_bits);
+        return vec2<u32>(low, bitcast<u32>(bitcast<i32>(low) >> 31u));
+    }
+    return bits;
+}
+
+fn convert(bits: vec2<u32>) -> vec2<u32> {
+    if (input_kind == KIND_COPY) {
+        return bits;
+    }
+    if (input_kind == KIND_FLOAT) {
+        let number = number_of_float(bits, 1u << input_log2_bits, input_mantissa_bits, input_exponent_bias);
+        if (output_kind == KIND_FLOAT) {
+            return float_of_number(number, 1u << output_log2_bits, output_mantissa_bits, output_exponent_bias);
+        }
+        return integer_of_number(number, 1u << output_log2_bits, output_kind == KIND_INT);
+    }
+    let integer = extend(bits);
+    if (output_kind == KIND_FLOAT) {
+        let number = number_of_integer(integer, input_kind == KIND_INT);
+        return float_of_number(number, 1u << output_log2_bits, output_mantissa_bits, output_exponent_bias);
+    }
+    return integer;
+}
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let index = workgroup_number(workgroup) * 64u + lane;
+    if (index >= params.count) {
+        return;
+    }
+    let place = place_of(index);
+    store_bits(place.output, convert(load_bits(place.input)));
+}

@@ -1,0 +1,23 @@
+// Slot <output>: elements of 8 or 16 bits, packed in words that other invocations and other tensors share.
+//
+// An element's bits are changed by one invocation only, so reading them needs no order; XOR with the difference
+// leaves the neighbours' bits as they are, whatever happens to them meanwhile.
+
+override output_log2_bits: u32 = 3u;
+
+@group(0) @binding(2) var<storage, read_write> output_words: array<atomic<u32>>;
+
+fn output_word(index: u32) -> u32 {
+    return atomicLoad(&output_words[index]);
+}
+
+fn store_bits(element: u32, bits: vec2<u32>) {
+    let index = element >> (5u - min(output_log2_bits, 5u));
+    let width = 1u << output_log2_bits;
+    let offset = (element << output_log2_bits) & 31u;
+    let old = extractBits(output_word(index), offset, width);
+    let changed = extractBits(old ^ bits.x, 0u, width);
+    if (changed != 0u) {
+        atomicXor(&output_words[index], changed << offset);
+    }
+}

@@ -1,0 +1,18 @@
+// Slot <output>: elements of 32 or 64 bits. No two invocations share a word.
+
+override output_log2_bits: u32 = 5u;
+
+@group(0) @binding(2) var<storage, read_write> output_words: array<u32>;
+
+fn output_word(index: u32) -> u32 {
+    return output_words[index];
+}
+
+fn store_bits(element: u32, bits: vec2<u32>) {
+    if (output_log2_bits == 6u) {
+        output_words[2u * element] = bits.x;
+        output_words[2u * element + 1u] = bits.y;
+    } else {
+        output_words[element] = bits.x;
+    }
+}

@@ -1,0 +1,51 @@
+// The uniforms of every kernel. Written by dmlgpu/plan.py, field for field.
+
+struct Params {
+    // The dimensions other than the scan axis (all of them in elementwise kernels), innermost first.
+    sizes: array<vec4<u32>, 2>,
+    input_strides: array<vec4<u32>, 2>,
+    output_strides: array<vec4<u32>, 2>,
+    rank: u32,
+    count: u32,                 // slices, or elements in elementwise kernels
+    input_offset: u32,          // element of the binding where the first slice begins
+    output_offset: u32,
+    // The scan axis, in traversal order; strides are two's complement.
+    length: u32,                // elements of the axis in this window
+    first: u32,                 // elements of the slice before this window
+    input_axis_stride: u32,
+    output_axis_stride: u32,
+    tiles: u32,                 // tiles of a slice in this window
+    exclusive: u32,             // 1: each result leaves its own element out
+    resume: u32,                // 1: an earlier window left its state in `state`
+    suspend: u32,               // 1: a later window will resume from `state`
+    grid_width: u32,            // workgroups in a row of the grid
+    mode: u32,                  // rounding mode: 0 half to even, 1 toward zero, 2 half away from zero
+    zero: u32,                  // 0, unknown to the compiler
+    unused: u32,
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+
+// The number of a workgroup in a grid that may be wider than one dimension allows.
+fn workgroup_number(id: vec3<u32>) -> u32 {
+    return id.y * params.grid_width + id.x;
+}
+
+struct Place {
+    input: u32,
+    output: u32,
+}
+
+// Where slice (or element) `index` begins. Modulo 2^32, which is exact because every true position is in range.
+fn place_of(index: u32) -> Place {
+    var place = Place(params.input_offset, params.output_offset);
+    var rest = index;
+    for (var d = 0u; d < params.rank; d += 1u) {
+        let size = params.sizes[d >> 2u][d & 3u];
+        let coordinate = rest % size;
+        rest /= size;
+        place.input += coordinate * params.input_strides[d >> 2u][d & 3u];
+        place.output += coordinate * params.output_strides[d >> 2u][d & 3u];
+    }
+    return place;
+}
