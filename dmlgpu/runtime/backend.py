@@ -1,0 +1,61 @@
+"""The one place for private and version-specific names of wgpu, each with a fallback."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import wgpu
+
+__all__ = ["DEFAULT_LIMITS", "enumerate_adapters", "native_version"]
+
+DEFAULT_LIMITS: Mapping[str, int] = {
+    "max-bind-groups": 4,
+    "max-bindings-per-bind-group": 1000,
+    "max-buffer-size": 256 * 2**20,
+    "max-compute-invocations-per-workgroup": 256,
+    "max-compute-workgroup-size-x": 256,
+    "max-compute-workgroup-size-y": 256,
+    "max-compute-workgroup-size-z": 64,
+    "max-compute-workgroup-storage-size": 16_384,
+    "max-compute-workgroups-per-dimension": 65_535,
+    "max-dynamic-storage-buffers-per-pipeline-layout": 4,
+    "max-dynamic-uniform-buffers-per-pipeline-layout": 8,
+    "max-storage-buffer-binding-size": 128 * 2**20,
+    "max-storage-buffers-per-shader-stage": 8,
+    "max-uniform-buffer-binding-size": 65_536,
+    "max-uniform-buffers-per-shader-stage": 12,
+    "min-storage-buffer-offset-alignment": 256,
+    "min-uniform-buffer-offset-alignment": 256,
+}
+"""WebGPU's default limits, as far as compute shaders go (WebGPU specification, section 3.6.2)."""
+
+
+@contextmanager
+def _quiet_windowing() -> Iterator[None]:
+    """Give the windowing libraries that the OpenGL backend probes the folder they complain about on stderr."""
+    if os.name != "posix" or os.environ.get("XDG_RUNTIME_DIR"):
+        yield
+        return
+    os.environ["XDG_RUNTIME_DIR"] = tempfile.gettempdir()
+    try:
+        yield
+    finally:
+        os.environ.pop("XDG_RUNTIME_DIR", None)
+
+
+def enumerate_adapters() -> list[wgpu.GPUAdapter]:
+    """Return the adapters that wgpu sees, in its order."""
+    with _quiet_windowing():
+        return list(wgpu.gpu.enumerate_adapters_sync())
+
+
+def native_version() -> str:
+    """Return the version of wgpu-native, or "unknown" where wgpu does not say."""
+    try:
+        from wgpu.backends.wgpu_native import lib_version_info
+    except ImportError:
+        return "unknown"
+    return ".".join(str(part) for part in lib_version_info)

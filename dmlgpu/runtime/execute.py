@@ -1,0 +1,89 @@
+"""Records plans and submits them. Holds the only ``queue.submit``: an error in there would end the process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import wgpu
+
+from ..plan import Pass, Plan
+from .pipelines import Pipelines
+
+__all__ = ["Executor", "submit"]
+
+_MAX_ELEMENTS = 2**28
+"""Elements of one submission, so that none runs into a driver's watchdog."""
+_MAX_PASSES = 512
+
+_UNIFORM = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
+_SCRATCH = wgpu.BufferUsage.STORAGE
+
+
+def submit(gpu_device: Any, command_buffers: Sequence[Any]) -> None:
+    """Submit freshly finished command buffers, whose buffers the caller knows to be alive and unmapped."""
+    gpu_device.queue.submit(list(command_buffers))
+
+
+class Executor:
+    """Runs plans on a device, under the device's lock."""
+
+    def __init__(self, gpu_device: Any) -> None:
+        self._gpu_device = gpu_device
+        self.pipelines = Pipelines(gpu_device)
+        # Each pass finds its uniforms at a multiple of the alignment that the device asks for.
+        alignment = gpu_device.limits["min-uniform-buffer-offset-alignment"]
+        self._stride = max(256, alignment)
+        self._uniforms = gpu_device.create_buffer(size=self._stride * _MAX_PASSES, usage=_UNIFORM)
+        self._scratch: Any = None
+
+    def run(self, plan: Plan, source: Any, target: Any) -> None:
+        """Record and submit the passes of a plan over two wgpu buffers, which may be the same."""
+        scratch = self._scratch_of(plan.state_bytes)
+        batch: list[Pass] = []
+        elements = 0
+        for one in plan.passes:
+            if batch and (elements + one.elements > _MAX_ELEMENTS or len(batch) == _MAX_PASSES):
+                self._submit(batch, source, target, scratch)
+                batch, elements = [], 0
+            batch.append(one)
+            elements += one.elements
+        self._submit(batch, source, target, scratch)
+
+    def _scratch_of(self, nbytes: int) -> Any:
+        if nbytes and (self._scratch is None or self._scratch.size < nbytes):
+            if self._scratch is not None:
+                self._scratch.destroy()
+            self._scratch = self._gpu_device.create_buffer(size=max(4096, -(-nbytes // 16) * 16), usage=_SCRATCH)
+        return self._scratch
+
+    def _submit(self, passes: Sequence[Pass], source: Any, target: Any, scratch: Any) -> None:
+        # Compile first: an error then leaves nothing half recorded.
+        pipelines = [self.pipelines.get(one.pipeline) for one in passes]
+        uniforms = bytearray(self._stride * len(passes))
+        for i, one in enumerate(passes):
+            uniforms[i * self._stride : i * self._stride + len(one.uniforms)] = one.uniforms
+        # Writes and submissions take effect in order, so the last submission is done with the old contents.
+        self._gpu_device.queue.write_buffer(self._uniforms, 0, uniforms)
+
+        encoder = self._gpu_device.create_command_encoder()
+        compute = encoder.begin_compute_pass()
+        for i, (one, pipeline) in enumerate(zip(passes, pipelines, strict=True)):
+            entries = [
+                _entry(0, self._uniforms, i * self._stride, len(one.uniforms)),
+                _entry(2, target, one.output.offset, one.output.size),
+            ]
+            if one.input is not None:
+                entries.append(_entry(1, source, one.input.offset, one.input.size))
+            if one.state_bytes:
+                entries.append(_entry(3, scratch, 0, one.state_bytes))
+            group = self._gpu_device.create_bind_group(layout=pipeline.layout, entries=entries)
+            compute.set_pipeline(pipeline.pipeline)
+            compute.set_bind_group(0, group)
+            compute.dispatch_workgroups(*one.grid)
+        compute.end()
+        submit(self._gpu_device, [encoder.finish()])
+
+
+def _entry(binding: int, buffer: Any, offset: int, size: int) -> dict[str, Any]:
+    return {"binding": binding, "resource": {"buffer": buffer, "offset": offset, "size": size}}

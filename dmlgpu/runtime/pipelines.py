@@ -1,0 +1,101 @@
+"""Compiled pipelines of a device, made when first asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import wgpu
+
+from .. import shaders
+from ..errors import ShaderError
+from ..plan import PipelineKey
+
+__all__ = ["Pipeline", "Pipelines"]
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A compute pipeline and the layout of its bind group."""
+
+    pipeline: Any
+    layout: Any
+
+
+_BINDINGS = {
+    "params": (0, "uniform"),
+    "input_words": (1, "read-only-storage"),
+    "output_words": (2, "storage"),
+    "state": (3, "storage"),
+}
+
+
+class Pipelines:
+    """A cache of pipelines.
+
+    Attributes
+    ----------
+    hits, misses : int
+        How often a pipeline was there, and how often it had to be compiled.
+    """
+
+    def __init__(self, gpu_device: Any) -> None:
+        self._gpu_device = gpu_device
+        self._pipelines: dict[PipelineKey, Pipeline] = {}
+        self._modules: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[shaders.Shader, Any]] = {}
+        self._layouts: dict[tuple[str, ...], tuple[Any, Any]] = {}
+        self.hits = 0
+        self.misses = 0
+
+    def get(self, key: PipelineKey) -> Pipeline:
+        """Return the pipeline for a key.
+
+        Raises
+        ------
+        ShaderError
+            If the shader does not compile; the message names file, line and column.
+        """
+        found = self._pipelines.get(key)
+        if found is not None:
+            self.hits += 1
+            return found
+        self.misses += 1
+        shader, module = self._module(key)
+        bindings = ["params", "output_words"]
+        bindings += ["input_words"] if ("input", "separate") in key.slots else []
+        bindings += ["state"] if ("element" in dict(key.slots)) else []
+        layout, pipeline_layout = self._layout(tuple(bindings))
+        try:
+            pipeline = self._gpu_device.create_compute_pipeline(
+                layout=pipeline_layout,
+                compute={"module": module, "entry_point": "main", "constants": dict(key.constants)},
+            )
+        except wgpu.GPUError as error:
+            raise ShaderError(f"{shader.name} does not compile for {key}: {error}") from error
+        made = self._pipelines[key] = Pipeline(pipeline, layout)
+        return made
+
+    def _module(self, key: PipelineKey) -> tuple[shaders.Shader, Any]:
+        name = (key.kernel, key.slots)
+        if name not in self._modules:
+            shader = shaders.resolve(key.kernel, dict(key.slots))
+            try:
+                module = self._gpu_device.create_shader_module(label=key.kernel, code=shader.source)
+            except wgpu.GPUError as error:
+                raise ShaderError(f"{shader.name} does not compile: {shader.locate(str(error))}") from error
+            self._modules[name] = (shader, module)
+        return self._modules[name]
+
+    def _layout(self, names: tuple[str, ...]) -> tuple[Any, Any]:
+        if names not in self._layouts:
+            entries = [
+                {
+                    "binding": _BINDINGS[name][0],
+                    "visibility": wgpu.ShaderStage.COMPUTE,
+                    "buffer": {"type": _BINDINGS[name][1]},
+                }
+                for name in names
+            ]
+            layout = self._gpu_device.create_bind_group_layout(entries=entries)
+            self._layouts[names] = (layout, self._gpu_device.create_pipeline_layout(bind_group_layouts=[layout]))
+        return self._layouts[names]

@@ -1,0 +1,181 @@
+"""Pure: cuts a problem into windows that a device's bindings can hold.
+
+A window is a box of the problem's dimensions. The windows of one set of slices follow each other along the axis, so
+that a scan can carry its state from one to the next.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from .problem import Dimension
+
+__all__ = ["SPAN", "Limits", "Range", "Window", "byte_range", "chunk_sizes", "windows"]
+
+SPAN = 65_536
+"""Elements of a span of the canonical order: where the axis is cut, whole spans keep the carried state small."""
+
+MAX_WINDOW_ELEMENTS = 2**28
+"""Elements of one dispatch at most, so that none runs into a driver's watchdog on a modest GPU."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a plan must know of a device.
+
+    Attributes
+    ----------
+    binding_bytes : int
+        The size of the largest storage binding, in bytes.
+    offset_alignment : int
+        The offset of a storage binding is a multiple of this many bytes.
+    workgroups : int
+        The most workgroups in one dimension of a grid.
+    software : bool
+        Whether the adapter computes on the CPU.
+    opaque : bool
+        Whether the float operations of the order must be hidden from the compiler.
+    """
+
+    binding_bytes: int = 128 * 2**20
+    offset_alignment: int = 256
+    workgroups: int = 65_535
+    software: bool = False
+    opaque: bool = False
+
+
+@dataclass(frozen=True)
+class Range:
+    """A part of a buffer, in bytes."""
+
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Window:
+    """A box of a problem.
+
+    Attributes
+    ----------
+    batch : tuple of Dimension
+        As in the problem, with sizes cut.
+    axis : Dimension
+        The axis, with its size cut; of size 1 in elementwise problems.
+    first : int
+        The elements of the axis before the window.
+    last : bool
+        Whether the window ends its slices.
+    input_offset, output_offset : int
+        The position of the window's first element in each buffer, in elements.
+    """
+
+    batch: tuple[Dimension, ...]
+    axis: Dimension
+    first: int
+    last: bool
+    input_offset: int
+    output_offset: int
+
+    @property
+    def slices(self) -> int:
+        """The number of slices that pass through the window."""
+        return math.prod(dimension.size for dimension in self.batch)
+
+    @property
+    def elements(self) -> int:
+        """The number of elements of the window."""
+        return self.slices * self.axis.size
+
+
+def byte_range(offset: int, dims: Sequence[tuple[int, int]], itemsize: int, alignment: int) -> Range:
+    """Return the smallest bindable part of a buffer that holds a strided box.
+
+    Parameters
+    ----------
+    offset : int
+        The position of the first element, in elements.
+    dims : sequence of (size, stride)
+        In elements.
+    itemsize : int
+        Bytes an element.
+    alignment : int
+        The offset is a multiple of this many bytes; the size is a multiple of 4.
+    """
+    low = offset + sum((size - 1) * stride for size, stride in dims if stride < 0)
+    high = offset + sum((size - 1) * stride for size, stride in dims if stride > 0) + 1
+    start = low * itemsize // alignment * alignment
+    return Range(start, -(-high * itemsize // 4) * 4 - start)
+
+
+def chunk_sizes(
+    dims: Sequence[Dimension], itemsizes: tuple[int, int], capacity: int, max_elements: int = MAX_WINDOW_ELEMENTS
+) -> list[int]:
+    """Return the size to cut each dimension to, so that every window of either tensor spans at most `capacity` bytes.
+
+    Parameters
+    ----------
+    dims : sequence of Dimension
+        The batch dimensions and, last, the axis, which is cut at multiples of `SPAN` while it is longer than that.
+    itemsizes : (int, int)
+        Bytes an element of input and output.
+    capacity : int
+        Bytes; at least one element.
+    max_elements : int
+        The most elements of a window.
+    """
+    chunks = [dimension.size for dimension in dims]
+    strides = (
+        [abs(dimension.input_stride) * itemsizes[0] for dimension in dims],
+        [abs(dimension.output_stride) * itemsizes[1] for dimension in dims],
+    )
+
+    def reach(tensor: int, i: int) -> int:
+        return (chunks[i] - 1) * strides[tensor][i]
+
+    def halve(i: int) -> None:
+        half = (chunks[i] + 1) // 2
+        is_axis = i == len(chunks) - 1
+        chunks[i] = -(-half // SPAN) * SPAN if is_axis and chunks[i] > SPAN else half
+
+    indices = range(len(chunks))
+    for tensor in (0, 1):
+        while sum(reach(tensor, i) for i in indices) + itemsizes[tensor] > capacity:
+            halve(max(indices, key=lambda i: reach(tensor, i)))
+    while math.prod(chunks) > max_elements:
+        halve(max(indices, key=lambda i: chunks[i]))
+    return chunks
+
+
+def windows(
+    batch: Sequence[Dimension], axis: Dimension, offsets: tuple[int, int], chunks: Sequence[int]
+) -> Iterator[Window]:
+    """Yield the windows of a problem: for each box of slices, its windows along the axis in traversal order.
+
+    Parameters
+    ----------
+    batch, axis : sequence of Dimension, Dimension
+        The problem's dimensions.
+    offsets : (int, int)
+        The position of the first element in input and output, in elements.
+    chunks : sequence of int
+        What `chunk_sizes` returned for ``[*batch, axis]``.
+    """
+    dims = (*batch, axis)
+    starts = [range(0, dimension.size, chunk) for dimension, chunk in zip(dims, chunks, strict=True)]
+    for corner in product(*starts):
+        cut = [
+            Dimension(min(chunk, dimension.size - start), dimension.input_stride, dimension.output_stride)
+            for dimension, chunk, start in zip(dims, chunks, corner, strict=True)
+        ]
+        yield Window(
+            batch=tuple(dimension for dimension in cut[:-1] if dimension.size > 1),
+            axis=cut[-1],
+            first=corner[-1],
+            last=corner[-1] + cut[-1].size == axis.size,
+            input_offset=offsets[0] + sum(s * d.input_stride for s, d in zip(corner, dims, strict=True)),
+            output_offset=offsets[1] + sum(s * d.output_stride for s, d in zip(corner, dims, strict=True)),
+        )
