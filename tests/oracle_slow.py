@@ -1,0 +1,146 @@
+"""The canonical order once more, one scalar at a time: slow, and as close to its wording as Python gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FLOATS = ("float16", "float32", "float64")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+DTYPES = FLOATS + INTEGERS
+OPERATORS = ("sum", "product")
+
+
+def inclusive(x: list[Any], combine: Callable[[Any, Any], Any], count: int) -> list[Any]:
+    """Return the first `count` results; what they don't need is never combined.
+
+    The indices of runs, blocks, tiles and spans count from the start of the slice here.
+    """
+
+    @cache
+    def r(i: int) -> Any:
+        return x[i] if i % 16 == 0 else combine(r(i - 1), x[i])
+
+    @cache
+    def h(run: int, stride: int = 8) -> Any:
+        """After the step of that stride."""
+        if stride == 0:
+            return r(16 * run + 15)
+        before = h(run, stride // 2)
+        return combine(h(run - stride, stride // 2), before) if run % 16 >= stride else before
+
+    @cache
+    def p(block: int) -> Any:
+        total = h(16 * block + 15)
+        return total if block % 16 == 0 else combine(p(block - 1), total)
+
+    @cache
+    def c(tile: int) -> Any:
+        total = p(16 * tile + 15)
+        return total if tile % 16 == 0 else combine(c(tile - 1), total)
+
+    @cache
+    def s(span: int) -> Any:
+        total = c(16 * span + 15)
+        return total if span == 0 else combine(s(span - 1), total)
+
+    @cache
+    def q(run: int) -> list[Any]:
+        """The carry as a list of one, or empty at the start of the slice."""
+        block, tile, span = run // 16, run // 256, run // 4096
+        terms = []
+        if span > 0:
+            terms.append(s(span - 1))
+        if tile % 16 > 0:
+            terms.append(c(tile - 1))
+        if block % 16 > 0:
+            terms.append(p(block - 1))
+        if run % 16 > 0:
+            terms.append(h(run - 1))
+        while len(terms) > 1:
+            terms[:2] = [combine(terms[0], terms[1])]
+        return terms
+
+    def out(i: int) -> Any:
+        carry = q(i // 16)
+        return combine(carry[0], r(i)) if carry else r(i)
+
+    return [out(i) for i in range(count)]
+
+
+def is_subnormal(x: Any) -> bool:
+    return bool(0 < abs(x) < np.finfo(x.dtype).tiny)
+
+
+def flushed(x: Any) -> Any:
+    return np.copysign(type(x)(0), x) if is_subnormal(x) else x
+
+
+def float_combine(operator: str, flush: bool, met: list[bool]) -> Callable[[Any, Any], Any]:
+    """Combine two float scalars, noting in `met` where devices may disagree about subnormals."""
+
+    def combine(a: Any, b: Any) -> Any:
+        met[0] |= is_subnormal(a) or is_subnormal(b)
+        if flush:
+            a, b = flushed(a), flushed(b)
+        value = a + b if operator == "sum" else a * b
+        met[0] |= is_subnormal(value)
+        tiny = np.finfo(value.dtype).tiny
+        if operator == "product" and abs(value) == tiny:
+            met[0] |= abs(Fraction(float(a)) * Fraction(float(b))) < Fraction(float(tiny))
+        return flushed(value) if flush else value
+
+    return combine
+
+
+def scan_slice(
+    x: NDArray[Any], operator: str, exclusive: bool, reverse: bool, flush: bool = False
+) -> tuple[NDArray[Any], bool]:
+    """Scan one slice; also tell whether a combination met a subnormal."""
+    met = [False]
+    count = len(x) - exclusive
+    backward = -1 if reverse else 1
+    with np.errstate(all="ignore"):
+        if x.dtype.kind == "f":
+            accumulator = np.float64 if x.dtype == np.float64 else np.float32
+            elements = [accumulator(value) for value in x[::backward]]
+            results = inclusive(elements, float_combine(operator, flush, met), count)
+            results = [x.dtype.type(value) for value in results]
+        else:
+            width, low = 8 * x.itemsize, int(np.iinfo(x.dtype).min)
+
+            def wrapping(a: int, b: int) -> int:
+                return ((a + b if operator == "sum" else a * b) - low) % 2**width + low
+
+            results = inclusive([int(value) for value in x[::backward]], wrapping, count)
+    if exclusive:
+        results.insert(0, 0 if operator == "sum" else 1)
+    return np.array(results, x.dtype)[::backward], met[0]
+
+
+def scan(
+    x: NDArray[Any], operator: str, axis: int, exclusive: bool, reverse: bool, flush: bool = False
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Scan every slice along an axis."""
+    moved = np.moveaxis(x, axis, -1)
+    out, met = np.empty(moved.shape, x.dtype), np.zeros(moved.shape[:-1], np.bool_)
+    for place in np.ndindex(moved.shape[:-1]):
+        out[place], met[place] = scan_slice(moved[place], operator, exclusive, reverse, flush)
+    return np.moveaxis(out, -1, axis), met
+
+
+def ordinary(dtype: str, operator: str, shape: int | tuple[int, ...], seed: int = 0) -> NDArray[Any]:
+    """Return data whose results stay interesting: floats don't overflow, integer products don't end at 0."""
+    rng = np.random.default_rng(seed)
+    if dtype in INTEGERS:
+        limits = np.iinfo(dtype)
+        x = rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+        return x | np.array(1, dtype) if operator == "product" else x
+    if operator == "sum":
+        return (rng.standard_normal(shape) * 10 ** rng.uniform(-3, 1, shape)).astype(dtype)
+    return (np.exp2(rng.uniform(-0.1, 0.1, shape)) * rng.choice([-1, 1], shape)).astype(dtype)
