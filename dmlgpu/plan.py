@@ -345,7 +345,7 @@ def _slices_passes(problem: ScanProblem, window: Window, limits: Limits, one_buf
 def _tiles_passes(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> Iterator[Pass]:
     element = problem.element
     tiles = -(-window.axis.size // _TILE)
-    state = (2 * window.slices + 4 * window.slices * tiles) * element.accumulator_size
+    state = (3 * window.slices + 4 * window.slices * tiles) * element.accumulator_size
     by_tile = _grid(window.slices * tiles, limits)
     by_slice = _grid(window.slices, limits)
     one_tile = tiles == 1 and window.first == 0 and window.last

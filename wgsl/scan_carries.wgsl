@@ -3,7 +3,7 @@
 // Grid: a workgroup of 64 invocations a slice; an invocation a span of 16 tiles, 64 spans at a time.
 // Bindings: 0 params, 3 state: reads the records of scan_tile_totals, writes base and end of every tile, and for the
 // next window the slice's s and end.
-// Constants: product, opaque.
+// Constants: product, opaque; input_log2_bits and output_log2_bits have no effect.
 // Bytes moved: 4 accumulators read and 2 written a tile.
 
 #import "lib/params.wgsl"
@@ -18,6 +18,7 @@ const SPANS = 64u;
 
 var<workgroup> spans: array<Accumulator, 64>;
 var<workgroup> carry: Accumulator;
+var<workgroup> last_result: Accumulator;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -28,7 +29,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let first_span = params.first >> SPAN_SHIFT;
     let span_count = (params.tiles + FANOUT - 1u) / FANOUT;
     if (lane == 0u && first_span > 0u) {
-        carry = state[slice_span(slice)];
+        carry = state[slice_record(slice) + SLICE_SPAN];
+        state[slice_record(slice) + SLICE_BEFORE] = state[slice_record(slice) + SLICE_END];
     }
     for (var chunk = 0u; chunk < span_count; chunk += SPANS) {
         let span = chunk + lane;
@@ -63,14 +65,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             let result = combine(q, state[record + TILE_R]);
             state[record + TILE_BASE] = base;
             state[record + TILE_END] = result;
-            if (tile + 1u == params.tiles && params.suspend == 1u) {
-                state[slice_end(slice)] = result;
+            if (tile + 1u == params.tiles) {
+                last_result = result;
             }
             c = append(tile > begin, c, tile_total);
         }
         workgroupBarrier();
     }
     if (lane == 0u && params.suspend == 1u) {
-        state[slice_span(slice)] = carry;
+        state[slice_record(slice) + SLICE_SPAN] = carry;
+        state[slice_record(slice) + SLICE_END] = last_result;
     }
 }

@@ -21,7 +21,7 @@ fn result_before(slice: u32, tile: u32) -> Accumulator {
         return state[tile_record(slice, tile - 1u) + TILE_END];
     }
     if (params.first > 0u) {
-        return state[slice_end(slice)];
+        return state[slice_record(slice) + SLICE_BEFORE];
     }
     return identity();
 }

@@ -2,14 +2,14 @@
 
 @group(0) @binding(3) var<storage, read_write> state: array<Accumulator>;
 
-// Of a slice: s, the fold of the spans before this window.
-fn slice_span(slice: u32) -> u32 {
-    return 2u * slice;
-}
+// Of a slice: s, the fold of the spans so far; the inclusive result of the last element so far; and the same for the
+// last element before this window.
+const SLICE_SPAN = 0u;
+const SLICE_END = 1u;
+const SLICE_BEFORE = 2u;
 
-// Of a slice: the inclusive result of the last element before this window.
-fn slice_end(slice: u32) -> u32 {
-    return 2u * slice + 1u;
+fn slice_record(slice: u32) -> u32 {
+    return 3u * slice;
 }
 
 // Of a tile, as scan_tile_totals leaves it: its total, and the p, h and r that make its last result. As scan_carries
@@ -22,5 +22,5 @@ const TILE_BASE = 0u;
 const TILE_END = 1u;
 
 fn tile_record(slice: u32, tile: u32) -> u32 {
-    return 2u * params.count + 4u * (slice * params.tiles + tile);
+    return 3u * params.count + 4u * (slice * params.tiles + tile);
 }
