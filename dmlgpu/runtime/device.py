@@ -28,6 +28,7 @@ from ..windows import Limits
 from .adapters import ENVIRONMENT_VARIABLE, AdapterDescription, devices, select_adapter
 from .execute import Executor, submit
 from .memory import Buffer, Readback, Staging, read, write
+from .pipelines import Pipelines
 
 __all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter"]
 
@@ -106,6 +107,11 @@ class Device:
     def summary(self) -> str:
         """The adapter's one-line summary, as wgpu gives it."""
         return self.description.summary
+
+    @property
+    def pipelines(self) -> Pipelines:
+        """The compiled pipelines."""
+        return self._executor.pipelines
 
     @property
     def released(self) -> bool:

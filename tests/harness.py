@@ -1,0 +1,145 @@
+"""Runs problems on a device with every element placed by hand, and compares bit for bit with the oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlgpu import dtypes, reference
+from dmlgpu.problem import Layout, Operator, RoundingMode, convert_problem, round_problem, scan_problem
+from dmlgpu.runtime.device import Device
+
+MODES = {
+    "half_even": RoundingMode.HALF_EVEN,
+    "toward_zero": RoundingMode.TOWARD_ZERO,
+    "half_away": RoundingMode.HALF_AWAY,
+}
+
+
+def positions(layout: Layout) -> NDArray[np.int64]:
+    """Return the position of every element, in elements."""
+    result = np.full(layout.sizes, layout.offset, np.int64)
+    for dimension, (size, stride) in enumerate(zip(layout.sizes, layout.strides, strict=True)):
+        along = np.arange(size, dtype=np.int64) * stride
+        result += along.reshape([-1 if i == dimension else 1 for i in range(len(layout.sizes))])
+    return result
+
+
+def buffer_for(layout: Layout, dtype: np.dtype[Any], seed: int) -> NDArray[Any]:
+    """Return memory that holds a layout and some elements after it, filled with noise."""
+    nbytes = -(-(layout.extent[1] + 3) * dtype.itemsize // 8) * 8
+    noise = np.random.default_rng(seed).integers(0, 256, nbytes, np.uint8)
+    return noise.view(dtype)
+
+
+def run(
+    device: Device, problem: Any, x: NDArray[Any], source: Layout, target: Layout, dtype: np.dtype[Any], **options: Any
+) -> NDArray[Any]:
+    """Run a problem with input and output at the given layouts; in place where they are the same object.
+
+    Asserts that nothing but the output's elements has changed.
+    """
+    in_place = source is target
+    host_input = buffer_for(source, x.dtype, 1)
+    host_input[positions(source)] = x
+    host_output = host_input.copy() if in_place else buffer_for(target, dtype, 2)
+    with device.lock:
+        memory_in = device.allocate(host_input.nbytes)
+        device.upload(memory_in, 0, host_input)
+        memory_out = memory_in
+        if not in_place:
+            memory_out = device.allocate(host_output.nbytes)
+            device.upload(memory_out, 0, host_output)
+        device.run(problem, memory_in, memory_out, **options)
+        after = np.empty_like(host_output)
+        device.download(memory_out, 0, after)
+        if not in_place:
+            input_after = np.empty_like(host_input)
+            device.download(memory_in, 0, input_after)
+            assert input_after.tobytes() == host_input.tobytes(), "the input was written"
+            memory_out.release()
+        memory_in.release()
+    where = positions(target)
+    result = after[where]
+    after[where] = host_output[where]
+    assert after.tobytes() == host_output.tobytes(), "memory outside the output's elements was written"
+    return result
+
+
+def scan(
+    device: Device,
+    x: NDArray[Any],
+    operator: str,
+    axis: int,
+    *,
+    exclusive: bool = False,
+    reverse: bool = False,
+    source: Layout | None = None,
+    target: Layout | None = None,
+    kernel: str | None = None,
+) -> NDArray[Any]:
+    """Run a scan; layouts are packed unless given."""
+    source = source or Layout.packed(x.shape)
+    target = target or Layout.packed(x.shape)
+    problem = scan_problem(
+        dtypes.by_dtype(x.dtype), Operator(operator), source, target, axis=axis, exclusive=exclusive, reverse=reverse
+    )
+    return run(device, problem, x, source, target, x.dtype, kernel=kernel)
+
+
+def expected_scan(
+    device: Device, x: NDArray[Any], operator: str, axis: int, *, exclusive: bool = False, reverse: bool = False
+) -> NDArray[Any]:
+    """Return the oracle's answer for a device: with subnormals kept or flushed, as its probe says."""
+    flush = x.dtype.kind == "f" and not device.subnormals()[operator]
+    return reference.cumulative(x, operator, axis=axis, exclusive=exclusive, reverse=reverse, flush=flush)
+
+
+def check_scan(device: Device, x: NDArray[Any], operator: str, axis: int, **options: Any) -> None:
+    """Assert that a scan on the device gives the oracle's bits."""
+    semantics = {name: options[name] for name in ("exclusive", "reverse") if name in options}
+    difference = reference.first_difference(
+        scan(device, x, operator, axis, **options), expected_scan(device, x, operator, axis, **semantics)
+    )
+    assert difference is None, f"{operator} of {x.dtype} {x.shape} along {axis} with {options}: {difference}"
+
+
+def round_on(
+    device: Device, x: NDArray[Any], mode: str, *, source: Layout | None = None, target: Layout | None = None
+) -> NDArray[Any]:
+    """Round on the device; layouts are packed unless given."""
+    source = source or Layout.packed(x.shape)
+    target = target or Layout.packed(x.shape)
+    problem = round_problem(dtypes.by_dtype(x.dtype), MODES[mode], source, target)
+    return run(device, problem, x, source, target, x.dtype)
+
+
+def convert_on(
+    device: Device, x: NDArray[Any], dtype: Any, *, source: Layout | None = None, target: Layout | None = None
+) -> NDArray[Any]:
+    """Convert on the device; layouts are packed unless given."""
+    source = source or Layout.packed(x.shape)
+    target = target or Layout.packed(x.shape)
+    element = dtypes.by_dtype(dtype)
+    problem = convert_problem(dtypes.by_dtype(x.dtype), element, source, target)
+    return run(device, problem, x, source, target, element.dtype)
+
+
+def numbers(shape: tuple[int, ...], dtype: Any, operator: str = "sum", seed: int = 0) -> NDArray[Any]:
+    """Return test data: any integers; floats whose products neither vanish nor overflow."""
+    rng = np.random.default_rng([seed, *shape])
+    kind = np.dtype(dtype)
+    if kind.kind != "f":
+        info = np.iinfo(kind)
+        return rng.integers(info.min, info.max, shape, kind, endpoint=True)
+    values = rng.standard_normal(shape)
+    if operator == "product":
+        values = np.exp2(values / 64) * rng.choice([-1.0, 1.0], shape)
+    return values.astype(kind)
+
+
+def scan_types(device: Device) -> list[np.dtype[Any]]:
+    """Return the dtypes that a device can scan."""
+    return [element.dtype for element in dtypes.ELEMENT_TYPES if device.supports(element)]

@@ -1,0 +1,318 @@
+"""Choosing, opening and releasing devices; memory; threads and processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dmlgpu.dtypes import by_name
+from dmlgpu.errors import (
+    AdapterNotFoundError,
+    ArrayTypeError,
+    DeviceError,
+    DeviceMemoryError,
+    DeviceReleasedError,
+    NoAdapterError,
+    ReleasedArrayError,
+    SoftwareAdapterWarning,
+)
+from dmlgpu.problem import Layout, Operator, ScanProblem, scan_problem
+from dmlgpu.runtime import adapters
+from dmlgpu.runtime import device as device_module
+from dmlgpu.runtime.adapters import AdapterDescription, choose, devices, select_adapter
+from dmlgpu.runtime.device import Device, resolve_device
+
+from .harness import check_scan, numbers
+
+
+def described(index: int, name: str, backend: str, kind: str) -> AdapterDescription:
+    return AdapterDescription(
+        index, f"{name} ({kind}) via {backend}", name, backend, kind, "", "", {}, frozenset(), None
+    )
+
+
+CPU_VULKAN = described(0, "llvmpipe", "Vulkan", "CPU")
+CPU_GL = described(1, "llvmpipe", "OpenGL", "CPU")
+IGPU_GL = described(2, "Iris", "OpenGL", "IntegratedGPU")
+IGPU = described(3, "Iris", "Vulkan", "IntegratedGPU")
+DGPU_GL = described(4, "Radeon", "OpenGL", "DiscreteGPU")
+DGPU = described(5, "Radeon", "D3D12", "DiscreteGPU")
+ALL = [CPU_VULKAN, CPU_GL, IGPU_GL, IGPU, DGPU_GL, DGPU]
+
+
+def test_the_best_adapter_is_hardware_then_modern_then_discrete() -> None:
+    remaining = list(ALL)
+    order = []
+    while remaining:
+        best = choose(remaining, None, "device")
+        order.append(best.index)
+        remaining.remove(best)
+    assert order == [5, 3, 4, 2, 0, 1]
+    assert choose(ALL, "", "DMLGPU_ADAPTER") is DGPU
+
+
+@pytest.mark.parametrize(
+    ("choice", "index"),
+    [
+        ("LLVMPIPE", 0),
+        ("opengl", 1),
+        ("Iris", 3),
+        ("Radeon", 5),
+        ("radeon (discretegpu) via opengl", 4),
+        (2, 2),
+        ("4", 4),
+    ],
+)
+def test_choices(choice: str | int, index: int) -> None:
+    assert choose(ALL, choice, "device").index == index
+
+
+@pytest.mark.parametrize("choice", ["GeForce", 6, -1, "17"])
+def test_choices_that_match_nothing(choice: str | int) -> None:
+    with pytest.raises(AdapterNotFoundError, match=r"^DMLGPU_ADAPTER .*0: llvmpipe \(CPU\) via Vulkan; 1: "):
+        choose(ALL, choice, "DMLGPU_ADAPTER")
+
+
+@pytest.mark.parametrize(
+    ("platform", "way_out"),
+    [
+        ("linux", "apt-get install mesa-vulkan-drivers"),
+        ("darwin", "macOS 11"),
+        ("win32", "driver"),
+        ("other", "driver"),
+    ],
+)
+def test_no_adapter(platform: str, way_out: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(adapters, "enumerate_adapters", list)
+    with pytest.raises(NoAdapterError, match=f"no WebGPU adapter is visible.*{way_out}.*dmlgpu info"):
+        select_adapter()
+
+
+def test_the_environment_variable_chooses_and_the_argument_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = devices()
+    monkeypatch.setenv("DMLGPU_ADAPTER", "no such adapter")
+    with pytest.raises(AdapterNotFoundError, match="DMLGPU_ADAPTER 'no such adapter' is in no adapter's summary"):
+        resolve_device(None)
+    last = found[-1]
+    assert select_adapter(last.index) == last
+    monkeypatch.setenv("DMLGPU_ADAPTER", str(last.index))
+    assert select_adapter() == last
+    with pytest.raises(AdapterNotFoundError, match="device 'nonsense'"):
+        resolve_device("nonsense")
+
+
+def test_each_adapter_is_opened_once(device: Device) -> None:
+    assert resolve_device(None) is device
+    assert resolve_device(device.description.index) is resolve_device(str(device.description.index))
+    assert resolve_device(device) is device
+
+
+@pytest.mark.parametrize("wrong", [1.5, True, object(), b"llvmpipe"])
+def test_a_device_of_another_type(wrong: object) -> None:
+    with pytest.raises(ArrayTypeError, match=f"device is a {type(wrong).__name__}; give a dmlgpu.Device"):
+        resolve_device(wrong)  # type: ignore[arg-type]
+
+
+def test_limits_that_the_adapter_does_not_have(device: Device) -> None:
+    with pytest.raises(DeviceError, match="gives no device with these limits"):
+        Device(device.description, limits={"max-buffer-size": 2**62})
+    with pytest.raises(DeviceError, match="gives no device with these limits"):
+        Device(device.description, limits={"max-nonsense": 1})
+
+
+def test_a_software_adapter_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_module, "_warned", False)
+    with pytest.warns(SoftwareAdapterWarning, match="computing on the CPU: llvmpipe"):
+        device_module._warn_of_software(CPU_VULKAN)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        device_module._warn_of_software(CPU_VULKAN)
+
+
+def small_problem() -> ScanProblem:
+    layout = Layout.packed((8,))
+    return scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis=0)
+
+
+def test_a_released_device(device: Device) -> None:
+    with Device(device.description) as other:
+        memory = other.allocate(32)
+        other.run(small_problem(), memory, memory)
+        assert not other.released
+    other.release()
+    assert other.released
+    assert memory.released
+    assert "(released)" in repr(other)
+    for use in (
+        lambda: other.allocate(4),
+        lambda: other.run(small_problem(), memory, memory),
+        lambda: other.upload(memory, 0, np.zeros(1, np.float32)),
+        lambda: other.download(memory, 0, np.zeros(1, np.float32)),
+    ):
+        with pytest.raises(
+            DeviceReleasedError, match=r"cannot be used any longer; open another with dmlgpu\.Device\(\)"
+        ):
+            use()
+    memory.release()
+    check_scan(device, numbers((10,), np.float32), "sum", 0)
+
+
+def test_released_memory(device: Device) -> None:
+    memory, other = device.allocate(32), device.allocate(32)
+    memory.release()
+    memory.release()
+    for source, target in ((memory, other), (other, memory)):
+        with pytest.raises(ReleasedArrayError, match="memory was released"):
+            device.run(small_problem(), source, target)
+    with pytest.raises(ReleasedArrayError, match="memory was released"):
+        device.download(memory, 0, np.zeros(1, np.float32))
+    device.run(small_problem(), other, other)
+
+
+def test_memory_of_another_device(device: Device, modest_device: Device) -> None:
+    here, there = device.allocate(32), modest_device.allocate(32)
+    with pytest.raises(ArrayTypeError, match="copy it there through NumPy"):
+        device.run(small_problem(), here, there)
+    device.run(small_problem(), here, here)
+
+
+def test_more_memory_than_a_buffer_can_have(device: Device, modest_device: Device) -> None:
+    with pytest.raises(DeviceMemoryError, match=r"1099511627776 bytes is larger than the device's largest buffer"):
+        device.allocate(2**40)
+    with pytest.raises(DeviceMemoryError, match=r"\(268435456 bytes\): split it"):
+        modest_device.allocate(2**28 + 1)
+    assert modest_device.allocate(2**28).nbytes == 2**28
+    check_scan(modest_device, numbers((10,), np.float32), "sum", 0)
+
+
+@pytest.mark.parametrize("nbytes", [1, 2, 3, 4, 5, 4099])
+@pytest.mark.parametrize("offset", [0, 4, 8])
+def test_bytes_there_and_back(device: Device, nbytes: int, offset: int) -> None:
+    data = np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8)
+    memory = device.allocate(nbytes + 20)
+    device.upload(memory, offset, data)
+    for skip in range(min(nbytes, 4)):
+        out = np.empty(nbytes - skip, np.uint8)
+        device.download(memory, offset + skip, out)
+        assert out.tobytes() == data[skip:].tobytes()
+    device.upload(memory, 0, np.zeros(0, np.uint8))
+    device.download(memory, 0, np.zeros(0, np.uint8))
+
+
+def test_transfers_larger_than_the_staging_memory(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dmlgpu.runtime.memory.CHUNK", 4096)
+    data = np.random.default_rng(0).integers(0, 256, 50_001, np.uint8)
+    memory = device.allocate(data.nbytes)
+    device.upload(memory, 0, data)
+    out = np.empty(data.nbytes - 3, np.uint8)
+    device.download(memory, 3, out)
+    assert out.tobytes() == data[3:].tobytes()
+
+
+def test_reading_back_without_blocking_the_event_loop(device: Device) -> None:
+    data = np.arange(1001, dtype=np.uint16)
+    memory = device.allocate(data.nbytes)
+    device.upload(memory, 0, data)
+
+    async def read() -> list[bytes]:
+        outs = [np.empty(1000, np.uint16) for _ in range(3)]
+        await asyncio.gather(*(device.download_async(memory, 2, out) for out in outs))
+        return [out.tobytes() for out in outs]
+
+    assert asyncio.run(read()) == [data[1:].tobytes()] * 3
+
+
+def test_memory_begins_as_zero(device: Device) -> None:
+    out = np.ones(100, np.uint32)
+    device.download(device.allocate(400), 0, out)
+    assert not out.any()
+
+
+def test_threads_share_a_device(device: Device) -> None:
+    failures: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        try:
+            for i in range(5):
+                check_scan(device, numbers((7, 300 + i), np.float32, seed=seed), "sum", 1)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_a_device_cannot_be_pickled(device: Device) -> None:
+    with pytest.raises(TypeError, match="open one in each process"):
+        pickle.dumps(device)
+
+
+FORK = """
+import os, warnings
+warnings.simplefilter("ignore")
+from dmlgpu.runtime.device import default_device
+device = default_device()
+child = os.fork()
+if child == 0:
+    try:
+        device.allocate(4)
+    except Exception as error:
+        os._exit(7 if "does not survive os.fork" in str(error) and device.released else 8)
+    os._exit(9)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork exists on POSIX systems only")
+def test_a_forked_child_is_told_so() -> None:
+    run = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=True, timeout=120)
+    assert run.stdout.strip() == "7"
+
+
+def test_pipelines_are_compiled_once(device: Device) -> None:
+    x = numbers((3, 300), np.int16)
+    check_scan(device, x, "sum", 1)
+    misses, hits = device.pipelines.misses, device.pipelines.hits
+    check_scan(device, x, "sum", 1, reverse=True, exclusive=True)
+    check_scan(device, x.T.copy(), "sum", 0)
+    assert device.pipelines.misses == misses
+    assert device.pipelines.hits > hits
+
+
+def test_long_plans_are_cut_into_submissions(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 0
+    real = device_module.submit
+
+    def counting(gpu_device: object, command_buffers: list[object]) -> None:
+        nonlocal count
+        count += 1
+        real(gpu_device, command_buffers)
+
+    monkeypatch.setattr("dmlgpu.runtime.execute.submit", counting)
+    monkeypatch.setattr("dmlgpu.runtime.execute._MAX_ELEMENTS", 5000)
+    monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=4096))
+    check_scan(device, numbers((20_000,), np.float32), "sum", 0)
+    assert count >= 4
+
+
+def test_one_place_submits() -> None:
+    """An error inside queue.submit ends the process, so one function holds the only call."""
+    from dmlgpu import shaders
+
+    package = shaders.folder().parent / "dmlgpu"
+    calls = [path.name for path in package.rglob("*.py") for _ in range(path.read_text().count("queue.submit("))]
+    assert calls == ["execute.py"]

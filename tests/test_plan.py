@@ -1,0 +1,192 @@
+"""Windows and plans, without a device."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dmlgpu.dtypes import by_name
+from dmlgpu.plan import KERNELS, Pass, fits_one_binding, is_in_place, plan_elementwise, plan_scan
+from dmlgpu.problem import Dimension, Layout, Operator, ScanProblem, convert_problem, scan_problem
+from dmlgpu.windows import SPAN, Limits, chunk_sizes, windows
+
+F32 = by_name("float32")
+
+
+def packed_scan(sizes: tuple[int, ...], axis: int, element: str = "float32", **options: bool) -> ScanProblem:
+    layout = Layout.packed(sizes)
+    return scan_problem(by_name(element), Operator.SUM, layout, layout, axis=axis, **options)
+
+
+def kernels(passes: tuple[Pass, ...]) -> list[str]:
+    return [one.pipeline.kernel for one in passes]
+
+
+dimensions = st.lists(
+    st.builds(Dimension, st.integers(1, 9), st.integers(-50, 50), st.integers(1, 50)), min_size=1, max_size=4
+)
+
+
+@given(dimensions, st.integers(64, 400))
+def test_windows_cover_everything_once_and_fit(dims: list[Dimension], capacity: int) -> None:
+    chunks = chunk_sizes(dims, (4, 2), capacity)
+    seen: dict[tuple[int, int], int] = {}
+    for window in windows(dims[:-1], dims[-1], (1000, 2000), chunks):
+        inside = (*window.batch, window.axis)
+        assert sum((d.size - 1) * abs(d.input_stride) for d in inside) * 4 + 4 <= capacity
+        assert sum((d.size - 1) * abs(d.output_stride) for d in inside) * 2 + 2 <= capacity
+        for index in product(*(range(d.size) for d in inside)):
+            place = (
+                window.input_offset + sum(i * d.input_stride for i, d in zip(index, inside, strict=True)),
+                window.output_offset + sum(i * d.output_stride for i, d in zip(index, inside, strict=True)),
+            )
+            seen[place] = seen.get(place, 0) + 1
+        assert window.last == (window.first + window.axis.size == dims[-1].size)
+    expected: dict[tuple[int, int], int] = {}
+    for index in product(*(range(d.size) for d in dims)):
+        place = (
+            1000 + sum(i * d.input_stride for i, d in zip(index, dims, strict=True)),
+            2000 + sum(i * d.output_stride for i, d in zip(index, dims, strict=True)),
+        )
+        expected[place] = expected.get(place, 0) + 1
+    assert seen == expected
+
+
+def test_windows_of_the_same_slices_follow_each_other_along_the_axis() -> None:
+    axis = Dimension(10, 7, 7)
+    got = [(w.output_offset % 7, w.first, w.last) for w in windows([Dimension(7, 1, 1)], axis, (0, 0), [4, 5])]
+    assert got == [(0, 0, False), (0, 5, True), (4, 0, False), (4, 5, True)]
+
+
+def test_a_long_axis_is_cut_at_whole_spans() -> None:
+    chunks = chunk_sizes([Dimension(10**8, 1, 1)], (4, 4), 128 * 2**20)
+    assert chunks[0] % SPAN == 0
+    assert 64 * 2**20 <= chunks[0] * 4 <= 128 * 2**20
+
+
+def test_a_whole_problem_that_fits_is_one_window() -> None:
+    n = 2**25
+    plan = plan_scan(packed_scan((n,), 0), Limits(binding_bytes=4 * n))
+    assert kernels(plan.passes) == ["scan_tile_totals", "scan_carries", "scan_tiles"]
+    assert len(plan_scan(packed_scan((n + 1,), 0), Limits(binding_bytes=4 * n)).passes) > 3
+
+
+@pytest.mark.parametrize(
+    ("sizes", "axis", "expected"),
+    [
+        ((10**6, 16), 1, "scan_slices"),
+        ((5, 64), 1, "scan_slices"),
+        ((5, 65), 1, "scan_tiles"),
+        ((1000, 4096), 1, "scan_tiles"),
+        ((1000, 4096), 0, "scan_slices"),
+        ((1000, 10), 0, "scan_tiles"),
+    ],
+)
+def test_the_kernel_for_a_shape(sizes: tuple[int, ...], axis: int, expected: str) -> None:
+    assert kernels(plan_scan(packed_scan(sizes, axis), Limits()).passes) == [expected]
+
+
+def test_slices_of_one_tile_need_no_scratch() -> None:
+    plan = plan_scan(packed_scan((100, 4096), 1), Limits())
+    assert plan.state_bytes == 4
+    assert plan_scan(packed_scan((100, 4097), 1), Limits()).state_bytes == 100 * (3 + 4 * 2) * 4
+
+
+def test_an_invocation_never_loops_longer_than_software_drivers_allow() -> None:
+    plan = plan_scan(packed_scan((100_000, 5000), 0), Limits(binding_bytes=2**31))
+    lengths = {int(np.frombuffer(one.uniforms, np.uint32)[28]) for one in plan.passes}
+    assert set(kernels(plan.passes)) == {"scan_slices"}
+    assert max(lengths) <= 16_384
+
+
+def test_progress_between_windows_stays_small() -> None:
+    plan = plan_scan(packed_scan((63, 2**26), 0), Limits())
+    assert set(kernels(plan.passes)) == {"scan_slices"}
+    assert plan.state_bytes <= 32 * 2**20
+
+
+limits = st.builds(
+    Limits,
+    binding_bytes=st.sampled_from([2048, 5000 // 4 * 4, 2**17]),
+    offset_alignment=st.sampled_from([32, 256]),
+    workgroups=st.sampled_from([300, 65_535]),
+)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(1, 60), min_size=1, max_size=4),
+    st.integers(0, 3),
+    st.sampled_from(["float32", "uint8", "float16", "int64"]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([None, *KERNELS]),
+    limits,
+    st.integers(0, 70),
+)
+def test_every_pass_keeps_to_the_limits(
+    sizes: list[int],
+    axis: int,
+    element: str,
+    reverse: bool,
+    one_buffer: bool,
+    kernel: str | None,
+    limits: Limits,
+    offset: int,
+) -> None:
+    layout = Layout.packed(sizes, offset)
+    problem = scan_problem(by_name(element), Operator.SUM, layout, layout, axis=axis % len(sizes), reverse=reverse)
+    plan = plan_scan(problem, limits, one_buffer=one_buffer, kernel=kernel)
+    itemsize = by_name(element).itemsize
+    buffer_size = -(-(offset + layout.count) * itemsize // 4) * 4
+    for one in plan.passes:
+        assert all(1 <= size <= limits.workgroups for size in one.grid)
+        assert (one.input is None) == one_buffer
+        for part in filter(None, (one.input, one.output)):
+            assert part.offset % limits.offset_alignment == 0
+            assert part.size % 4 == 0
+            assert 0 < part.size <= limits.binding_bytes
+            assert part.offset + part.size <= buffer_size
+        assert 0 < one.state_bytes <= plan.state_bytes
+        assert len(one.uniforms) == 160
+    if plan.passes[-1].pipeline.kernel in ("scan_tiles", "scan_slices"):
+        done = sum(p.elements for p in plan.passes if p.pipeline.kernel in ("scan_tiles", "scan_slices"))
+        assert done == layout.count
+
+
+def test_one_buffer_apart() -> None:
+    near = convert_problem(F32, F32, Layout.packed((10,)), Layout.packed((10,), 100))
+    far = convert_problem(F32, F32, Layout.packed((10,)), Layout.packed((10,), 10**6))
+    same = convert_problem(F32, F32, Layout.packed((10**6,)), Layout.packed((10**6,)))
+    small = Limits(binding_bytes=4096)
+    assert (is_in_place(near), is_in_place(same)) == (False, True)
+    assert fits_one_binding(near, small)
+    assert not fits_one_binding(far, small)
+    assert plan_elementwise(near, small, one_buffer=True).passes[0].output.size == 440
+    with pytest.raises(ValueError, match="do not fit one binding"):
+        plan_elementwise(far, small, one_buffer=True)
+    assert len(plan_elementwise(same, small, one_buffer=True).passes) > 1
+
+
+def test_strides_beyond_32_bits_stay_exact() -> None:
+    """Offsets and strides are exact integers until they are relative to a binding."""
+    n = 2**33
+    source = Layout((3,), (n,), 5)
+    plan = plan_elementwise(convert_problem(F32, F32, source, Layout.packed((3,))), Limits())
+    assert [one.input.offset for one in plan.passes if one.input] == [0, 4 * n, 8 * n]
+    assert [int(np.frombuffer(one.uniforms, np.uint32)[26]) for one in plan.passes] == [5, 5, 5]
+
+
+def test_huge_tensors_never_wrap() -> None:
+    plan = plan_scan(packed_scan((2**32 - 1,), 0, "uint8"), Limits(binding_bytes=2**31 - 4))
+    ends = [one.output.offset + one.output.size for one in plan.passes]
+    assert max(ends) == 2**32
+    assert sum(p.elements for p in plan.passes if p.pipeline.kernel == "scan_tiles") == 2**32 - 1
+    assert max(p.elements for p in plan.passes) <= 2**28
+    firsts = [int(np.frombuffer(p.uniforms, np.uint32)[29]) for p in plan.passes if p.pipeline.kernel == "scan_tiles"]
+    assert firsts == sorted(firsts)
+    assert all(first % SPAN == 0 for first in firsts)

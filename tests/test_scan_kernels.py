@@ -1,0 +1,249 @@
+"""The scan kernels against the oracle, bit for bit: types, lengths, layouts, sizes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlgpu import dtypes, reference
+from dmlgpu.errors import UnsupportedTypeError
+from dmlgpu.plan import KERNELS
+from dmlgpu.problem import Layout
+from dmlgpu.runtime.device import Device
+
+from .harness import check_scan, expected_scan, numbers, scan, scan_types
+
+LENGTHS = (1, 15, 16, 17, 255, 256, 257, 4095, 4096, 4097)
+LONG_LENGTHS = (65_535, 65_536, 65_537, 300_007)
+VARIANTS = list(product(("sum", "product"), (False, True), (False, True)))
+
+
+@pytest.mark.parametrize("element", dtypes.ELEMENT_TYPES, ids=str)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_type_and_variant(device: Device, element: dtypes.ElementType, kernel: str) -> None:
+    if not device.supports(element):
+        x = numbers((3, 17), element.dtype)
+        with pytest.raises(UnsupportedTypeError, match=r"shader-f64.*dtype=numpy\.float32"):
+            scan(device, x, "sum", 1, kernel=kernel)
+        return
+    for length, (operator, exclusive, reverse) in product(LENGTHS, VARIANTS):
+        x = numbers((2, length), element.dtype, operator)
+        check_scan(device, x, operator, 1, exclusive=exclusive, reverse=reverse, kernel=kernel)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8"])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("length", LONG_LENGTHS)
+def test_long_slices(device: Device, dtype: str, kernel: str, length: int) -> None:
+    for operator, exclusive, reverse in VARIANTS:
+        x = numbers((length,), dtype, operator)
+        check_scan(device, x, operator, 0, exclusive=exclusive, reverse=reverse, kernel=kernel)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32", "uint16"])
+def test_long_slices_of_the_other_widths(device: Device, dtype: str) -> None:
+    if np.dtype(dtype) not in scan_types(device):
+        assert dtype == "float64"
+        return
+    check_scan(device, numbers((2, 70_001), dtype), "sum", 1)
+    check_scan(device, numbers((70_001, 2), dtype, "product"), "product", 0, exclusive=True, reverse=True)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_first_element_is_copied_and_missing_terms_are_skipped(device: Device, kernel: str) -> None:
+    zeros = np.full((2, 5000), -0.0, np.float32)
+    check_scan(device, zeros, "sum", 1, kernel=kernel)
+    assert np.all(np.signbit(scan(device, zeros, "sum", 1, kernel=kernel)))
+    x = np.ones((1, 5000), np.float32)
+    x[0, ::7] = -0.0
+    check_scan(device, x, "product", 1, kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_special_values(device: Device, kernel: str) -> None:
+    rng = np.random.default_rng(5)
+    specials = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 3.4e38, -3.4e38, 1.0, -1.5, 2.0**-126], np.float32)
+    for operator in ("sum", "product"):
+        for frequency in (0.001, 0.5):
+            x = numbers((4, 5000), np.float32, operator)
+            where = rng.random(x.shape) < frequency
+            x[where] = rng.choice(specials, where.sum())
+            check_scan(device, x, operator, 1, kernel=kernel)
+            check_scan(device, x, operator, 1, exclusive=True, reverse=True, kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_half_overflow_and_subnormals(device: Device, kernel: str) -> None:
+    x = np.full((1, 300), 60_000.0, np.float16)
+    assert np.isposinf(scan(device, x, "sum", 1, kernel=kernel)[0, 1:]).all()
+    tiny = np.arange(1, 301, dtype=np.uint16).view(np.float16).reshape(1, 300)
+    assert reference.same_bits(
+        scan(device, tiny, "sum", 1, kernel=kernel), reference.cumulative(tiny, "sum", axis=1)
+    ), "float16 subnormals are ordinary numbers in the float32 accumulator"
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_axis_of_eight_dimensions(device: Device, kernel: str) -> None:
+    shape = (2, 3, 1, 4, 2, 3, 2, 5)
+    x = numbers(shape, np.float32)
+    for axis in range(8):
+        check_scan(device, x, "sum", axis, kernel=kernel, reverse=axis % 2 == 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "float16", "int64"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_layouts(device: Device, dtype: str, kernel: str) -> None:
+    """Padded, transposed, reversed and offset on both sides; nothing but the elements is written."""
+    shape = (3, 37, 5)
+    x = numbers(shape, dtype)
+    layouts = [
+        Layout.packed(shape, offset=3),
+        Layout(shape, (37 * 9, 9, 1), 1),
+        Layout(shape, (1, 3, 3 * 37 + 2), 5),
+        Layout(shape, (5, 15, 1), 0),
+        Layout(shape, (-37 * 5, -5, -1), 37 * 15 - 1 + 7),
+        Layout(shape, (2, 6, -6 * 37), 4 * 6 * 37 + 1),
+    ]
+    for (i, source), (j, target) in product(enumerate(layouts), enumerate(layouts)):
+        axis, reverse = (i + j) % 3, bool(i % 2)
+        check_scan(device, x, "sum", axis, reverse=reverse, source=source, target=target, kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_broadcast_input(device: Device, kernel: str) -> None:
+    base = numbers((1, 4, 1), np.float32)
+    x = np.broadcast_to(base, (3, 4, 300))
+    for axis in range(3):
+        check_scan(device, x, "sum", axis, source=Layout((3, 4, 300), (0, 1, 0), 2), kernel=kernel)
+        check_scan(device, x, "sum", axis, exclusive=True, source=Layout((3, 4, 300), (0, 1, 0)), kernel=kernel)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "int16", "float16", "uint64"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_in_place(device: Device, dtype: str, kernel: str) -> None:
+    for operator, exclusive, reverse in VARIANTS:
+        x = numbers((3, 4500), dtype, operator)
+        layout = Layout(x.shape, (4503, 1), 1)
+        check_scan(
+            device, x, operator, 1, exclusive=exclusive, reverse=reverse, source=layout, target=layout, kernel=kernel
+        )
+
+
+def test_two_tensors_of_one_buffer(device: Device) -> None:
+    """Also where the binding limit makes one binding of both impossible."""
+    x = numbers((3, 50), np.uint8)
+    for limits in (device.limits, replace(device.limits, binding_bytes=512 + device.limits.offset_alignment)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(device, "limits", limits)
+            memory = device.allocate(4000)
+            everything = np.random.default_rng(0).integers(0, 256, 4000, np.uint8)
+            everything[1:151] = x.reshape(-1)
+            device.upload(memory, 0, everything)
+            source, target = Layout.packed((3, 50), 1), Layout.packed((3, 50), 3501)
+            from dmlgpu.problem import Operator, scan_problem
+
+            problem = scan_problem(dtypes.by_name("uint8"), Operator.SUM, source, target, axis=1)
+            device.run(problem, memory, memory)
+            after = np.empty_like(everything)
+            device.download(memory, 0, after)
+            everything[3501:3651] = reference.cumulative(x, "sum", axis=1).reshape(-1)
+            assert after.tobytes() == everything.tobytes()
+            memory.release()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "float16"])
+def test_no_neighbour_is_lost_in_a_shared_word(device: Device, dtype: str) -> None:
+    """Slices of 1 to 9 elements side by side: invocations and workgroups share words everywhere."""
+    for length in range(1, 10):
+        x = numbers((501, length), dtype)
+        for kernel in KERNELS:
+            check_scan(device, x, "sum", 1, target=Layout.packed(x.shape, 1), kernel=kernel)
+
+
+def test_more_slices_than_workgroups_in_a_dimension(device: Device) -> None:
+    x = numbers((70_000, 65), np.uint8)
+    check_scan(device, x, "sum", 1, kernel="tiles")
+    check_scan(device, x, "sum", 1, kernel="slices", exclusive=True)
+    tall = numbers((2, 70_001), np.float32)
+    check_scan(device, tall, "sum", 0)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_grids_of_several_rows(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "limits", replace(device.limits, workgroups=3))
+    check_scan(device, numbers((11, 9000), np.float32), "sum", 1, kernel=kernel)
+    check_scan(device, numbers((9, 1001), np.int64), "product", 0, kernel=kernel, reverse=True)
+
+
+WINDOWED: list[tuple[tuple[int, ...], int, Any]] = [
+    ((200_003,), 0, np.float32),
+    ((3, 150_001), 1, np.float16),
+    ((150_001, 3), 0, np.int32),
+    ((40, 70_000), 0, np.float32),
+    ((7, 30, 1000), 1, np.int64),
+    ((100_000,), 0, np.uint8),
+    ((2, 90_000, 2), 1, np.uint16),
+]
+
+
+@pytest.mark.parametrize(("shape", "axis", "dtype"), WINDOWED, ids=str)
+@pytest.mark.parametrize("binding", [4096, 70_000, 300_000])
+def test_windows(
+    device: Device, shape: tuple[int, ...], axis: int, dtype: Any, binding: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tensors larger than a binding, with the limit lowered so that small ones are cut."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=binding))
+    in_place = Layout.packed(shape)
+    for operator, exclusive, reverse in [("sum", False, False), ("product", True, True), ("sum", True, False)]:
+        x = numbers(shape, dtype, operator)
+        check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse)
+    check_scan(device, numbers(shape, dtype), "sum", axis, source=in_place, target=in_place)
+
+
+def test_larger_than_the_largest_binding(device: Device) -> None:
+    """136 MB, where lavapipe binds 128 MiB: along the memory and across it."""
+    x = numbers((34_000_000,), np.float32)
+    check_scan(device, x, "sum", 0)
+    check_scan(device, x.reshape(34, 1_000_000), "sum", 0, reverse=True, exclusive=True)
+
+
+def test_default_limits(modest_device: Device) -> None:
+    assert modest_device.limits.offset_alignment == 256
+    for dtype in scan_types(modest_device):
+        for kernel in KERNELS:
+            check_scan(modest_device, numbers((3, 4100), dtype), "sum", 1, kernel=kernel)
+            check_scan(modest_device, numbers((300, 33), dtype), "sum", 0, exclusive=True, kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_opaque_variant(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "limits", replace(device.limits, opaque=True))
+    for dtype in scan_types(device):
+        if dtype.kind == "f":
+            for operator in ("sum", "product"):
+                check_scan(device, numbers((3, 9000), dtype, operator), operator, 1, kernel=kernel)
+
+
+def test_the_bits_do_not_depend_on_the_batch_the_axis_or_the_run(device: Device) -> None:
+    alone = numbers((6000,), np.float32)
+    expected = expected_scan(device, alone, "sum", 0)
+    for kernel in KERNELS:
+        among = numbers((40, 6000), np.float32, seed=1)
+        among[17] = alone
+        assert reference.same_bits(scan(device, among, "sum", 1, kernel=kernel)[17], expected)
+        assert reference.same_bits(scan(device, among.T.copy(), "sum", 0, kernel=kernel)[:, 17], expected)
+    for _ in range(20):
+        assert reference.same_bits(scan(device, alone, "sum", 0), expected)
+
+
+def test_every_order_of_three_dimensions_gives_the_same_bits(device: Device) -> None:
+    x = numbers((6, 50, 300), np.float32)
+    expected = expected_scan(device, x, "sum", 1)
+    for order in permutations(range(3)):
+        moved = np.ascontiguousarray(x.transpose(order))
+        result = scan(device, moved, "sum", order.index(1))
+        assert reference.same_bits(result.transpose(np.argsort(order)), expected)
