@@ -65,6 +65,11 @@ class AxisError(DmlGpuError, np.exceptions.AxisError):
         super().__init__(message)
         self.axis = axis
         self.ndim = ndim
+        self.args = (axis, ndim)  # what unpickling calls the class with
+        self._message = message
+
+    def __str__(self) -> str:
+        return self._message
 
 
 class UnsupportedTypeError(ArrayTypeError):
@@ -116,8 +121,11 @@ class DirectMLError(DmlGpuError, ValueError):
     """
 
     def __init__(self, hresult: int, message: str) -> None:
-        super().__init__(message)
+        super().__init__(hresult, message)  # what unpickling calls the class with
         self.hresult = hresult
+
+    def __str__(self) -> str:
+        return str(self.args[1])
 
 
 class SoftwareAdapterWarning(UserWarning):

@@ -1,0 +1,60 @@
+"""DirectML's cumulative sum, cumulative product and rounding on every GPU, with the same bits everywhere.
+
+Importing this package opens no device and does not import wgpu; the first call that needs a device does both.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from . import errors
+from .array import DeviceArray, asarray
+from .errors import DmlGpuError, SoftwareAdapterWarning
+from .functions import cumulative_prod, cumulative_sum, round
+
+if TYPE_CHECKING:
+    from . import directml
+    from .runtime.device import Device, default_device, devices
+
+    __version__: str
+
+__all__ = [
+    "Device",
+    "DeviceArray",
+    "DmlGpuError",
+    "SoftwareAdapterWarning",
+    "__version__",
+    "asarray",
+    "cumulative_prod",
+    "cumulative_sum",
+    "default_device",
+    "devices",
+    "directml",
+    "errors",
+    "round",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is too costly to import with the package when it is first asked for."""
+    value: Any
+    if name in ("Device", "default_device", "devices"):
+        value = getattr(importlib.import_module(".runtime.device", __name__), name)
+    elif name == "directml":
+        return importlib.import_module(".directml", __name__)
+    elif name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            value = version(__name__)
+        except PackageNotFoundError:  # a source tree on the path, not installed
+            value = "unknown"
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

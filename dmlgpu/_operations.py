@@ -1,0 +1,259 @@
+"""What the functions of the NumPy face share: arguments checked, data brought together, problems run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from ._host import host_array
+from ._tensors import Tensor, apart, assign, download, empty, resolve, run, upload
+from ._views import check_size, integer, same_places, take
+from .array import DeviceArray
+from .dtypes import BOOL, ElementType, by_dtype, result_type
+from .errors import ArgumentError, ArrayTypeError, AxisError
+from .problem import Layout, Operator, RoundingMode, round_problem, scan_problem
+
+if TYPE_CHECKING:
+    from .runtime.device import Device
+
+__all__ = ["round_array", "scan_array"]
+
+_MODES = {
+    "half_even": RoundingMode.HALF_EVEN,
+    "toward_zero": RoundingMode.TOWARD_ZERO,
+    "half_away": RoundingMode.HALF_AWAY,
+}
+
+
+def scan_array(
+    operator: Operator,
+    x: ArrayLike | DeviceArray,
+    *,
+    axis: SupportsIndex | None,
+    dtype: DTypeLike | None,
+    include_initial: bool,
+    exclusive: bool,
+    reverse: bool,
+    out: NDArray[Any] | DeviceArray | None,
+    device: Device | str | int | None,
+) -> NDArray[Any] | DeviceArray:
+    """Do what `dmlgpu.cumulative_sum` says, for either operator."""
+    array = _checked(x)
+    along = _scan_axis(axis, array.ndim)
+    if include_initial and exclusive:
+        raise ArgumentError(
+            "include_initial and exclusive both put the identity first: give one; include_initial keeps the total, "
+            "exclusive the length"
+        )
+    element = _scan_element(by_dtype(array.dtype), dtype)
+    sizes = list(array.shape)
+    sizes[along] += 1 if include_initial else 0
+
+    def operate(source: Tensor, target: Tensor) -> None:
+        body = target
+        if include_initial:
+            identity, body = _split(target, along, reverse)
+        if body.layout.count:
+            with apart(source, body) as readable:
+                if readable.element != element:
+                    assign(readable, body)
+                    readable = body
+                problem = scan_problem(
+                    element, operator, readable.layout, body.layout, axis=along, exclusive=exclusive, reverse=reverse
+                )
+                run(problem, readable, body)
+        if include_initial and identity.layout.count:
+            _fill(identity, operator.identity)
+
+    return _execute(array, operate, element, tuple(sizes), out, device, scans=True)
+
+
+def round_array(
+    x: ArrayLike | DeviceArray,
+    *,
+    mode: str,
+    out: NDArray[Any] | DeviceArray | None,
+    device: Device | str | int | None,
+) -> NDArray[Any] | DeviceArray:
+    """Do what `dmlgpu.round` says."""
+    if mode not in tuple(_MODES):  # a tuple, so that what has no hash gets this error too
+        raise ArgumentError(f"mode is {mode!r}; it is one of {', '.join(map(repr, _MODES))}")
+    array = _checked(x)
+    element = by_dtype(array.dtype)
+    if element == BOOL:
+        raise ArrayTypeError(
+            "x has dtype bool, which has nothing to round: convert it with astype, or leave it as it is"
+        )
+
+    def operate(source: Tensor, target: Tensor) -> None:
+        with apart(source, target) as readable:
+            if element.kind == "float":
+                run(round_problem(element, _MODES[mode], readable.layout, target.layout), readable, target)
+            elif readable.buffer is not target.buffer or not same_places(readable.layout, target.layout):
+                assign(readable, target)
+
+    if element.kind != "float" and isinstance(array, np.ndarray):  # only a copy: no reason to visit a device
+        _check_device(device)
+        result = np.empty(array.shape, element.dtype) if out is None else _host_out(out, element, array.shape)
+        np.copyto(result, array)
+        return result
+    return _execute(array, operate, element, array.shape, out, device, scans=False)
+
+
+def _checked(x: ArrayLike | DeviceArray) -> NDArray[Any] | DeviceArray:
+    array = x if isinstance(x, DeviceArray) else host_array(x)
+    check_size(array.shape)
+    return array
+
+
+def _scan_axis(axis: SupportsIndex | None, rank: int) -> int:
+    """Return the axis counted from the start."""
+    if axis is None:
+        if rank != 1:
+            raise AxisError(None, rank)
+        return 0
+    along = integer(axis, "axis")
+    if not -rank <= along < rank:
+        raise AxisError(along, rank)
+    return along % rank
+
+
+def _scan_element(source: ElementType, dtype: DTypeLike | None) -> ElementType:
+    """Return the element type of the result."""
+    if dtype is None:
+        return result_type(source)
+    element = by_dtype(dtype, "dtype")
+    if element == BOOL:
+        raise ArrayTypeError("dtype is bool, which has no sums and products: leave it out to get int64")
+    return element
+
+
+def _split(target: Tensor, axis: int, reverse: bool) -> tuple[Tensor, Tensor]:
+    """Return the places of the initial identity, and those of what follows it in traversal order."""
+    last = target.layout.sizes[axis] - 1
+    edge, rest = (slice(last, None), slice(0, last)) if reverse else (slice(0, 1), slice(1, None))
+    before = (slice(None),) * axis
+    return (
+        Tensor(target.buffer, target.element, take(target.layout, (*before, edge))),
+        Tensor(target.buffer, target.element, take(target.layout, (*before, rest))),
+    )
+
+
+def _fill(target: Tensor, value: int) -> None:
+    """Write one value everywhere: a copy from one element that is repeated by strides of 0."""
+    one = upload(target.device, np.full(1, value, target.element.dtype))
+    sizes = target.layout.sizes
+    assign(Tensor(one.buffer, one.element, Layout(sizes, (0,) * len(sizes))), target)
+    one.buffer.release()
+
+
+def _execute(
+    array: NDArray[Any] | DeviceArray,
+    operate: Callable[[Tensor, Tensor], None],
+    element: ElementType,
+    sizes: tuple[int, ...],
+    out: NDArray[Any] | DeviceArray | None,
+    device: Device | str | int | None,
+    *,
+    scans: bool,
+) -> NDArray[Any] | DeviceArray:
+    """Let `operate` work on a device and return the result as `array` came.
+
+    `operate` gets the input and the output, which has at least one element and may overlap the input.
+    """
+    check_size(sizes, "the result")
+    if isinstance(array, DeviceArray):
+        home = _home(array, device)
+        with home.lock:
+            array._tensor.check_live()
+            if scans and array.size:
+                home.require(element)
+            result = DeviceArray(empty(home, element, sizes)) if out is None else _device_out(out, home, element, sizes)
+            if result.size:
+                operate(array._tensor, result._tensor)
+        return result
+
+    host = None if out is None else _host_out(out, element, sizes)
+    if math.prod(sizes) == 0:
+        _check_device(device)
+        return np.empty(sizes, element.dtype) if host is None else host
+    where = resolve(device)
+    if scans and array.size:
+        where.require(element)
+    with where.lock, ExitStack() as temporary:
+        source = target = upload(where, array)
+        temporary.callback(source.buffer.release)
+        if source.element != element or array.shape != sizes or not source.layout.is_packed:  # else in place
+            target = empty(where, element, sizes)
+            temporary.callback(target.buffer.release)
+        operate(source, target)
+        if host is None:
+            return download(target)
+        if host.flags.c_contiguous and host.flags.aligned:
+            where.download(target.buffer, 0, host.reshape(-1))
+        else:
+            np.copyto(host, download(target))
+    return host
+
+
+def _home(x: DeviceArray, device: Device | str | int | None) -> Device:
+    """Return the device of `x`, which must be the one asked for."""
+    if device is not None and resolve(device) is not x.device:
+        raise ArgumentError(
+            f"x is on the device {x.device.summary!r} while device= names {resolve(device).summary!r}: leave device= "
+            "away, or move x with asarray(x, device)"
+        )
+    return x.device
+
+
+def _check_device(device: Device | str | int | None) -> None:
+    """Raise an error for a wrong device where none is needed. The default one need not even be there."""
+    if device is not None:
+        resolve(device)
+
+
+def _device_out(
+    out: NDArray[Any] | DeviceArray, home: Device, element: ElementType, sizes: tuple[int, ...]
+) -> DeviceArray:
+    if not isinstance(out, DeviceArray):
+        raise ArrayTypeError(
+            f"out is of type {type(out).__name__} while x is a DeviceArray: give a DeviceArray, or x.numpy() as x"
+        )
+    if out.device is not home:
+        raise ArgumentError(
+            f"out is on the device {out.device.summary!r} while x is on {home.summary!r}: both must be on one device"
+        )
+    _check_places(out, element, sizes)
+    out._tensor.check_live()
+    return out
+
+
+def _host_out(out: NDArray[Any] | DeviceArray, element: ElementType, sizes: tuple[int, ...]) -> NDArray[Any]:
+    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
+        raise ArrayTypeError(
+            f"out is of type {type(out).__name__} while x is no DeviceArray: give a plain numpy.ndarray, or asarray(x) "
+            "as x"
+        )
+    _check_places(out, element, sizes)
+    if not out.flags.writeable:
+        raise ArgumentError("out is read-only: give an array that can be written, such as out.copy()")
+    return out
+
+
+def _check_places(out: NDArray[Any] | DeviceArray, element: ElementType, sizes: tuple[int, ...]) -> None:
+    """Raise an error if `out` has no place of its own for every element of the result."""
+    if out.dtype != element.dtype:
+        raise ArrayTypeError(f"out has dtype {out.dtype} while the result has {element}: they must be the same")
+    if out.shape != sizes:
+        raise ArgumentError(f"out has shape {out.shape} while the result has {sizes}: they must be the same")
+    # In bytes, so that strides of an ndarray which are no multiple of the element size count too.
+    if out.size and not Layout((*out.shape, out.itemsize), (*out.strides, 1)).is_disjoint:
+        raise ArgumentError(
+            f"out has shape {out.shape} and strides of {out.strides} bytes, with which elements share memory; give "
+            "every element of an output its own place"
+        )

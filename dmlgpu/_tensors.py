@@ -1,0 +1,173 @@
+"""Strided elements in a device's buffer, and how they are made, moved and read back. Below every public array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._host import memory_order
+from ._views import same_places
+from .dtypes import ElementType, by_dtype
+from .errors import ReleasedArrayError
+from .problem import ElementwiseProblem, Layout, ScanProblem, convert_problem, overlap
+
+if TYPE_CHECKING:
+    from .runtime.device import Buffer, Device
+
+__all__ = ["Tensor", "apart", "assign", "download", "download_async", "empty", "packed", "resolve", "run", "upload"]
+
+_WHOLE_EXTENT = 1 << 16
+"""Bytes up to which a view is read back with its gaps, which is quicker than packing it on the device first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """Elements of one type in a buffer.
+
+    Attributes
+    ----------
+    buffer : Buffer
+        The memory, which views share.
+    element : ElementType
+        The type of the elements; one buffer holds one type.
+    layout : Layout
+        Where the elements lie.
+    """
+
+    buffer: Buffer
+    element: ElementType
+    layout: Layout
+
+    @property
+    def device(self) -> Device:
+        """The device that holds the memory."""
+        return self.buffer.device
+
+    def check_live(self) -> None:
+        """Raise ReleasedArrayError if the memory was released. A released device reports itself when it is used."""
+        if self.buffer.released and not self.device.released:
+            raise ReleasedArrayError(
+                f"the memory of this array of shape {self.layout.sizes} was released: make a new one, and call "
+                "release() only after the last use of the array and its views"
+            )
+
+
+def resolve(device: Device | str | int | None) -> Device:
+    """Return the open device that `device` stands for."""
+    from .runtime.device import resolve_device  # not before it is needed: this imports wgpu
+
+    return resolve_device(device)
+
+
+def empty(device: Device, element: ElementType, sizes: tuple[int, ...]) -> Tensor:
+    """Allocate a packed tensor."""
+    layout = Layout.packed(sizes)
+    return Tensor(device.allocate(max(1, layout.count * element.itemsize)), element, layout)
+
+
+def upload(device: Device, x: NDArray[Any]) -> Tensor:
+    """Copy an ndarray that `host_array` accepted to the device, keeping its order in memory."""
+    element = by_dtype(x.dtype)
+    if x.size == 0:
+        return empty(device, element, x.shape)
+    view, layout = memory_order(x)
+    with device.lock:
+        # First the device's memory, so that an array too large for it is not copied on the host before.
+        buffer = device.allocate(view.size * element.itemsize)
+        device.upload(buffer, 0, np.ascontiguousarray(view, element.dtype).reshape(-1))
+    return Tensor(buffer, element, layout)
+
+
+def run(problem: ScanProblem | ElementwiseProblem, source: Tensor, target: Tensor) -> None:
+    """Run a problem that was made from the layouts of these tensors, both of at least one element."""
+    source.check_live()
+    target.check_live()
+    target.device.run(problem, source.buffer, target.buffer)
+
+
+def assign(source: Tensor, target: Tensor) -> None:
+    """Copy or convert every element of `source` to its place in `target`, which must not overlap it."""
+    if target.layout.count:
+        run(convert_problem(source.element, target.element, source.layout, target.layout), source, target)
+
+
+def packed(source: Tensor, element: ElementType) -> Tensor:
+    """Return a packed copy, converted to `element`."""
+    with source.device.lock:
+        source.check_live()
+        target = empty(source.device, element, source.layout.sizes)
+        assign(source, target)
+    return target
+
+
+@contextmanager
+def apart(source: Tensor, target: Tensor) -> Iterator[Tensor]:
+    """Give `source`, or a temporary copy of it if an operator that writes `target` would overwrite what it reads."""
+    meets = source.buffer is target.buffer and overlap(source.layout, target.layout)
+    if meets and not same_places(source.layout, target.layout):
+        staged = packed(source, source.element)
+        try:
+            yield staged
+        finally:
+            staged.buffer.release()
+    else:
+        yield source
+
+
+def download(source: Tensor) -> NDArray[Any]:
+    """Read a tensor back into a new C-contiguous array."""
+    source.check_live()
+    if source.layout.count == 0:
+        return np.empty(source.layout.sizes, source.element.dtype)
+    with source.device.lock, _readable(source) as readable:
+        start, raw, view = _landing(readable)
+        readable.device.download(readable.buffer, start, raw)
+    return _contiguous(view)
+
+
+async def download_async(source: Tensor) -> NDArray[Any]:
+    """Read a tensor back as `download` does, without blocking the event loop.
+
+    The device is not locked while waiting: another task of this thread would pass the lock, other threads would wait.
+    """
+    source.check_live()
+    if source.layout.count == 0:
+        return np.empty(source.layout.sizes, source.element.dtype)
+    with _readable(source) as readable:
+        start, raw, view = _landing(readable)
+        await readable.device.download_async(readable.buffer, start, raw)
+    return _contiguous(view)
+
+
+@contextmanager
+def _readable(source: Tensor) -> Iterator[Tensor]:
+    """Give a tensor of the same elements that is worth downloading with all that lies between them."""
+    low, high = source.layout.extent
+    small = (high - low) * source.element.itemsize <= _WHOLE_EXTENT
+    if small or source.layout.is_packed or high - low < source.layout.count:
+        yield source
+    else:
+        temporary = packed(source, source.element)
+        try:
+            yield temporary
+        finally:
+            temporary.buffer.release()
+
+
+def _landing(source: Tensor) -> tuple[int, NDArray[np.uint8], NDArray[Any]]:
+    """Return the byte to download from, bytes to download into, and where the elements are among them."""
+    layout, itemsize = source.layout, source.element.itemsize
+    low, high = layout.extent
+    raw = np.empty((high - low) * itemsize, np.uint8)
+    strides = tuple(stride * itemsize for stride in layout.strides)
+    offset = (layout.offset - low) * itemsize
+    return low * itemsize, raw, np.ndarray(layout.sizes, source.element.dtype, raw, offset, strides)
+
+
+def _contiguous(view: NDArray[Any]) -> NDArray[Any]:
+    return view if view.flags.c_contiguous else view.copy(order="C")

@@ -1,0 +1,147 @@
+"""View arithmetic against NumPy's; no device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes
+from numpy.typing import NDArray
+
+from dmlgpu import _views
+from dmlgpu._host import memory_order
+from dmlgpu.errors import ArgumentError, ArrayIndexError, ArrayTypeError, AxisError, DmlGpuError
+from dmlgpu.problem import Layout
+
+from .views import view_steps
+
+
+def positions(layout: Layout) -> NDArray[np.int64]:
+    """The place of every element of a layout."""
+    places = np.full(layout.sizes, layout.offset, np.int64)
+    for axis, (size, stride) in enumerate(zip(layout.sizes, layout.strides, strict=True)):
+        along = [1] * len(layout.sizes)
+        along[axis] = size
+        places += (np.arange(size) * stride).reshape(along)
+    return places
+
+
+class Shadow:
+    """A layout with the methods that view steps call. A reshape that needs a copy starts from packed memory again."""
+
+    def __init__(self, layout: Layout, values: NDArray[np.int64]) -> None:
+        self.layout = layout
+        self.values = values
+
+    def __getitem__(self, key: Any) -> Shadow:
+        return Shadow(_views.take(self.layout, key), self.values)
+
+    def transpose(self, axes: tuple[int, ...]) -> Shadow:
+        return Shadow(_views.transpose(self.layout, axes), self.values)
+
+    def broadcast_to(self, shape: tuple[int, ...]) -> Shadow:
+        return Shadow(_views.broadcast(self.layout, shape), self.values)
+
+    def reshape(self, shape: tuple[int, ...]) -> Shadow:
+        sizes = _views.resolve_sizes(self.layout.count, shape)
+        layout = _views.reshape(self.layout, sizes)
+        assert (layout is not None) == self.reshapes_without_copy(sizes)
+        if layout is None:
+            return Shadow(Layout.packed(sizes), self.elements())
+        return Shadow(layout, self.values)
+
+    def reshapes_without_copy(self, sizes: tuple[int, ...]) -> bool:
+        if self.layout.count == 0:
+            return True
+        strides = tuple(8 * stride for stride in self.layout.strides)
+        view = np.ndarray(self.layout.sizes, np.int64, self.values, 8 * self.layout.offset, strides)
+        try:
+            return np.reshape(view, sizes, copy=False).shape == sizes
+        except ValueError:
+            return False
+
+    def elements(self) -> NDArray[np.int64]:
+        return self.values[positions(self.layout)].reshape(-1)
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_views_are_those_of_numpy(data: st.DataObject) -> None:
+    shape = data.draw(array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=6))
+    host = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    shadow = Shadow(Layout.packed(shape), host.reshape(-1))
+    for step in data.draw(view_steps(shape, most=6)):
+        host, shadow = step(host), step(shadow)
+        assert shadow.layout.sizes == host.shape
+        np.testing.assert_array_equal(shadow.elements().reshape(host.shape), host)
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_memory_order_of_any_view(data: st.DataObject) -> None:
+    shape = data.draw(array_shapes(min_dims=0, max_dims=4, min_side=1, max_side=6))
+    host = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    for step in data.draw(view_steps(shape)):
+        host = step(host)
+    if host.size == 0:
+        host = np.arange(6).reshape(1, 2, 3).T
+    view, layout = memory_order(host)
+    assert view.size <= host.size
+    np.testing.assert_array_equal(view.reshape(-1)[positions(layout)], host)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x,
+        lambda x: x.T,
+        lambda x: x[::-1, :, ::-1],
+        lambda x: x.transpose(1, 2, 0)[:, ::-1],
+        lambda x: np.broadcast_to(x[:, None], (4, 9, 5, 6)),
+        lambda x: x[1:2],
+        lambda x: np.array(7),
+    ],
+)
+def test_memory_without_gaps_is_not_copied(make: Any) -> None:
+    x = make(np.arange(120).reshape(4, 5, 6))
+    view, _ = memory_order(x)
+    assert view.flags.c_contiguous
+    assert np.shares_memory(view, x)
+
+
+LAYOUT = Layout.packed((2, 3))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: _views.take(LAYOUT, 2), ArrayIndexError, "index 2 is out of range for axis 0 of size 2"),
+        (lambda: _views.take(LAYOUT, (0, -4)), ArrayIndexError, "index -4 .* axis 1 of size 3"),
+        (lambda: _views.take(LAYOUT, (0, 0, 0)), ArrayIndexError, "3 indices for an array of 2 dimensions"),
+        (lambda: _views.take(LAYOUT, (..., ...)), ArrayIndexError, "one ellipsis"),
+        (lambda: _views.take(LAYOUT, [0, 1]), ArrayIndexError, "list makes no view"),
+        (lambda: _views.take(LAYOUT, np.array([True, False])), ArrayIndexError, "ndarray makes no view"),
+        (lambda: _views.take(LAYOUT, True), ArrayIndexError, "bool makes no view"),
+        (lambda: _views.take(LAYOUT, 1.0), ArrayIndexError, "float makes no view"),
+        (lambda: _views.transpose(LAYOUT, (0, 2)), AxisError, "axis 2"),
+        (lambda: _views.transpose(LAYOUT, (0, 0)), ArgumentError, "not exactly once"),
+        (lambda: _views.transpose(LAYOUT, (0,)), ArgumentError, "not exactly once"),
+        (lambda: _views.transpose(LAYOUT, (0.0, 1.0)), ArrayTypeError, "0.0"),  # type: ignore[arg-type]
+        (lambda: _views.resolve_sizes(6, (4,)), ArgumentError, "6 elements cannot be reshaped to \\(4,\\)"),
+        (lambda: _views.resolve_sizes(6, (4, -1)), ArgumentError, "6 elements"),
+        (lambda: _views.resolve_sizes(0, (0, -1)), ArgumentError, "0 elements"),
+        (lambda: _views.resolve_sizes(6, (-1, -1)), ArgumentError, "at most one is -1"),
+        (lambda: _views.resolve_sizes(6, (-2, -3)), ArgumentError, "sizes are 0 or more"),
+        (lambda: _views.broadcast(LAYOUT, (3, 3)), ArgumentError, "\\(2, 3\\) cannot be broadcast to \\(3, 3\\)"),
+        (lambda: _views.broadcast(LAYOUT, (3,)), ArgumentError, "cannot be broadcast"),
+        (lambda: _views.check_size((1,) * 9), ArgumentError, "9 dimensions; at most 8"),
+        (lambda: _views.check_size((2**16, 2**16)), ArgumentError, "4294967296 elements; at most 2\\^32-1"),
+    ],
+)
+def test_errors_name_the_value_and_the_limit(call: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text) as caught:
+        call()
+    assert isinstance(caught.value, DmlGpuError)
