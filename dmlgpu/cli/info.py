@@ -1,0 +1,189 @@
+"""``dmlgpu info``: what a bug report needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+import warnings
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ..dtypes import ELEMENT_TYPES
+from ..errors import DmlGpuError
+from .console import say
+from .system import driver_files, environment, versions, vulkan_loader
+
+if TYPE_CHECKING:
+    from ..runtime.adapters import AdapterDescription
+
+__all__ = ["collect", "render", "run_info"]
+
+LIMITS = {
+    "max-buffer-size": "largest buffer",
+    "max-storage-buffer-binding-size": "largest binding",
+    "min-storage-buffer-offset-alignment": "binding offsets",
+    "max-storage-buffers-per-shader-stage": "bindings",
+    "max-compute-workgroups-per-dimension": "workgroups a dimension",
+    "max-compute-invocations-per-workgroup": "invocations a workgroup",
+    "max-compute-workgroup-storage-size": "workgroup memory",
+}
+"""The limits that plans depend on, and what a reader calls them."""
+
+FEATURES = ("shader-f64", "shader-f16", "subgroup", "timestamp-query", "mappable-primary-buffers")
+
+_BYTES = {name for name in LIMITS if "size" in name or "alignment" in name}
+_WIDTH = 110
+
+
+def run_info(arguments: Namespace) -> int:
+    """Print the report; the status is 1 if no device can be used."""
+    report = collect(arguments.device)
+    say(json.dumps(report, indent=2) if arguments.json else render(report))
+    return 1 if report["problems"] else 0
+
+
+def collect(choice: str | None = None) -> dict[str, Any]:
+    """Gather the report, as values that JSON can hold.
+
+    Parameters
+    ----------
+    choice : str, optional
+        The adapter to open, as ``device=`` takes it.
+    """
+    source, files = driver_files(os.environ)
+    report: dict[str, Any] = {
+        "versions": versions(),
+        "adapters": [],
+        "chosen": None,
+        "device": None,
+        "problems": [],
+        "vulkan": {"loader": vulkan_loader(), "source": source, "driver_files": [asdict(file) for file in files]},
+        "environment": environment(os.environ),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that an adapter is software is in the report
+        try:
+            _inspect(report, choice)
+        except DmlGpuError as error:
+            report["problems"] += [str(error), *([] if report["adapters"] else _causes(report["vulkan"]))]
+        except Exception as error:  # whatever breaks is what the report is for
+            report["problems"].append(f"{type(error).__name__}: {error}")
+    return report
+
+
+def _inspect(report: dict[str, Any], choice: str | None) -> None:
+    """Add the adapters and the device, as far as one can get."""
+    from ..runtime.adapters import devices, select_adapter
+    from ..runtime.device import resolve_device
+
+    found = devices()
+    report["adapters"] = [_adapter(description) for description in found]
+    chosen = select_adapter(choice)
+    report["chosen"] = {"index": chosen.index, "reason": _reason(choice, len(found))}
+    device = resolve_device(chosen.index)
+    report["device"] = {
+        "element_types": [element.name for element in ELEMENT_TYPES if device.supports(element)],
+        "keeps_subnormals": dict(device.subnormals()),
+    }
+
+
+def _causes(vulkan: Mapping[str, Any]) -> list[str]:
+    """Return what Vulkan's files say about why there is no adapter."""
+    causes = []
+    if vulkan["loader"].endswith("missing"):
+        causes.append(
+            f"{vulkan['loader']}: install the Vulkan loader (Debian, Ubuntu: sudo apt-get install libvulkan1)"
+        )
+    if vulkan["source"].startswith("VK_") and all(file["problem"] for file in vulkan["driver_files"]):
+        causes.append(f"{vulkan['source']} names no usable driver file: correct it or unset it")
+    return causes
+
+
+def _adapter(description: AdapterDescription) -> dict[str, Any]:
+    return {
+        "index": description.index,
+        "summary": description.summary,
+        "name": description.name,
+        "backend": description.backend,
+        "type": description.adapter_type,
+        "software": description.is_software,
+        "vendor": description.vendor,
+        "driver": description.driver,
+        "limits": dict(sorted(description.limits.items())),
+        "features": sorted(description.features),
+    }
+
+
+def _reason(choice: str | None, count: int) -> str:
+    """Say why the adapter that is used is used."""
+    if choice is not None:
+        return f"--device {choice} names it"
+    named = os.environ.get("DMLGPU_ADAPTER")
+    if named:
+        return f"DMLGPU_ADAPTER={named} names it"
+    if count == 1:
+        return "it is the only one"
+    return "the best one: GPUs before software, then Vulkan, Metal and D3D12 before OpenGL"
+
+
+def render(report: Mapping[str, Any]) -> str:
+    """Return the report for a reader."""
+    lines = [f"{name:<12} {value}" for name, value in report["versions"].items()]
+    for problem in report["problems"]:
+        lines += ["", *_wrapped("problem: ", problem)]
+    chosen = report["chosen"]
+    lines += ["", "adapters" if report["adapters"] else "adapters: none"]
+    for adapter in report["adapters"]:
+        lines += _render_adapter(adapter, chosen["reason"] if chosen and chosen["index"] == adapter["index"] else None)
+    if report["device"]:
+        kept = ", ".join(f"{name} {_yes(keeps)}" for name, keeps in report["device"]["keeps_subnormals"].items())
+        types = report["device"]["element_types"]
+        missing = [element.name for element in ELEMENT_TYPES if element.name not in types]
+        lines += ["", "device"]
+        lines += _wrapped("  element types        ", ", ".join(types) + f"; not {', '.join(missing)}" * bool(missing))
+        lines += _wrapped("  subnormals survive   ", kept)
+    vulkan = report["vulkan"]
+    lines += ["", f"Vulkan loader: {vulkan['loader']}"]
+    lines += [f"Vulkan driver files, from {vulkan['source']}{'' if vulkan['driver_files'] else ': none'}"]
+    for file in vulkan["driver_files"]:
+        content = f"{file['library']}, Vulkan {file['api_version']}" if file["library"] else ""
+        lines.append(f"  {file['path']}: {'; '.join(filter(None, [content, file['problem']]))}")
+    lines += ["", "environment" if report["environment"] else "environment: nothing that matters is set"]
+    lines += [f"  {name}={value}" for name, value in report["environment"].items()]
+    return "\n".join(lines)
+
+
+def _render_adapter(adapter: Mapping[str, Any], reason: str | None) -> list[str]:
+    lines = [f"{'*' if reason else ' '} {adapter['index']}  {adapter['summary']}"]
+    if reason:
+        lines += _wrapped("     used      ", reason)
+    kind = f"{adapter['type']}{', software' if adapter['software'] else ''}"
+    lines += _wrapped("     type      ", f"{kind}; backend {adapter['backend']}")
+    lines += _wrapped("     driver    ", "; ".join(filter(None, [adapter["driver"], adapter["vendor"]])) or "unknown")
+    limits = adapter["limits"]
+    shown = [f"{label} {_limit(name, limits[name])}" for name, label in LIMITS.items() if name in limits]
+    lines += _wrapped("     limits    ", ", ".join(shown))
+    lines += _wrapped("     features  ", ", ".join(f"{name} {_yes(name in adapter['features'])}" for name in FEATURES))
+    return lines
+
+
+def _limit(name: str, value: int) -> str:
+    if name not in _BYTES:
+        return str(value)
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if value >= size and value % size == 0:
+            return f"{value // size} {unit}"
+    return f"{value} bytes"
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=label, subsequent_indent=" " * len(label), break_long_words=False
+    ) or [label.rstrip()]

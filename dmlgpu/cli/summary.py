@@ -1,0 +1,117 @@
+"""Results in a few lines that a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .console import count
+from .table import Table
+
+__all__ = ["Statistics", "describe", "statistics", "summarize"]
+
+_SHOWN = 3
+_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What the elements of an array reach.
+
+    Attributes
+    ----------
+    least, greatest : scalar or None
+        The extremes of the elements that are numbers; None if there is none.
+    nans : int
+        The number of NaN elements.
+    """
+
+    least: Any
+    greatest: Any
+    nans: int
+
+
+def statistics(array: NDArray[Any]) -> Statistics:
+    """Return the extremes of an array in pieces, so that a large one needs no second copy."""
+    flat = array.reshape(-1)
+    least = greatest = None
+    nans = 0
+    for start in range(0, flat.size, _AT_ONCE):
+        part = flat[start : start + _AT_ONCE]
+        missing = np.isnan(part) if part.dtype.kind == "f" else np.zeros(part.shape, np.bool_)
+        nans += int(np.count_nonzero(missing))
+        if missing.all():
+            continue
+        low, high = (np.fmin.reduce(part), np.fmax.reduce(part)) if part.dtype.kind != "b" else (part.min(), part.max())
+        least = low if least is None else min(least, low)
+        greatest = high if greatest is None else max(greatest, high)
+    return Statistics(least, greatest, nans)
+
+
+def describe(result: NDArray[Any] | Table) -> str:
+    """Return the type and shape of a result, as in 'float32 (4, 3)'."""
+    if isinstance(result, Table):
+        return f"{count(result.rows, 'row')} of {count(len(result.columns), 'column')}"
+    return f"{result.dtype} {result.shape}"
+
+
+def summarize(title: str, result: NDArray[Any] | Table, device: str) -> str:
+    """Return a summary of a result.
+
+    Parameters
+    ----------
+    title : str
+        What was computed of what.
+    result : NDArray or Table
+        The result.
+    device : str
+        The adapter that computed it.
+    """
+    lines = [f"{title}: {describe(result)}", f"on {device}", ""]
+    if isinstance(result, Table):
+        cells = [["column", "type", "first", "last", "min", "max", "NaN"]]
+        kept = []
+        for column in result.columns:
+            if column.numbers is None:
+                kept.append(column.name)
+            else:
+                values, found = column.numbers, statistics(column.numbers)
+                ends = [values[0], values[-1], found.least, found.greatest]
+                cells.append([column.name, str(values.dtype), *map(_number, ends), str(found.nans)])
+        lines += _aligned(cells)
+        if kept:
+            lines += ["", f"kept as text: {', '.join(kept)}"]
+    else:
+        found = statistics(result)
+        flat = result.reshape(-1)
+        rows = [["first", _sequence(flat[:_SHOWN])]]
+        if flat.size > _SHOWN:
+            rows.append(["last", _sequence(flat[-min(_SHOWN, flat.size - _SHOWN) :])])
+        rows += [["min", _number(found.least)], ["max", _number(found.greatest)]]
+        if found.nans:
+            rows.append(["NaN", f"{found.nans} of {flat.size}"])
+        lines += _aligned(rows) if flat.size else ["no elements"]
+    return "\n".join([*lines, "", "-o FILE writes the result."])
+
+
+def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines with the columns aligned."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+
+
+def _sequence(values: NDArray[Any]) -> str:
+    return "  ".join(map(_number, values))
+
+
+def _number(value: Any) -> str:
+    """Write a number for a reader: the digits that its type can be trusted with, up to ten."""
+    if value is None:
+        return "-"
+    if isinstance(value, np.floating):
+        return f"{float(value):.{min(np.finfo(value.dtype).precision, 10)}g}"
+    return str(value)

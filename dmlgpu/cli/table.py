@@ -1,0 +1,143 @@
+"""Tables: columns of numbers to process, and columns of anything else, which are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .console import CommandError
+
+__all__ = ["Column", "Dialect", "Table", "array_table"]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a file is written, so that the result is written in the same way.
+
+    Attributes
+    ----------
+    delimiter : str
+        What separates cells.
+    line_end : str
+        What ends lines.
+    mark : bool
+        Whether the file begins with a byte order mark, which spreadsheets ask for.
+    """
+
+    delimiter: str = ","
+    line_end: str = "\n"
+    mark: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    name : str
+        The header's cell, or the column's number from 1 where there is none.
+    cells : NDArray or list of str
+        An array of numbers to process, or the text to keep.
+    """
+
+    name: str
+    cells: NDArray[Any] | list[str]
+
+    @property
+    def numbers(self) -> NDArray[Any] | None:
+        """The numbers, or None for text."""
+        return None if isinstance(self.cells, list) else self.cells
+
+
+@dataclass(frozen=True)
+class Table:
+    """The contents of a .csv file.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        All columns, with equally many cells.
+    header : bool
+        Whether the first line holds the columns' names.
+    dialect : Dialect
+        How the file is written.
+    """
+
+    columns: tuple[Column, ...]
+    header: bool
+    dialect: Dialect = field(default_factory=Dialect)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, without the header."""
+        return len(self.columns[0].cells)
+
+    @property
+    def numeric(self) -> list[int]:
+        """The positions of the columns of numbers."""
+        return [i for i, column in enumerate(self.columns) if column.numbers is not None]
+
+    def with_numbers(self, arrays: Iterable[NDArray[Any]]) -> Table:
+        """Return the table with other numbers in its columns of numbers."""
+        columns = list(self.columns)
+        for i, array in zip(self.numeric, arrays, strict=True):
+            columns[i] = replace(columns[i], cells=array)
+        return replace(self, columns=tuple(columns))
+
+    def with_empty_text(self, first: bool) -> Table:
+        """Return the table with an empty cell added to its columns of text, as the first or the last."""
+        columns = [
+            replace(column, cells=["", *column.cells] if first else [*column.cells, ""])
+            if column.numbers is None
+            else column
+            for column in self.columns
+        ]
+        return replace(self, columns=tuple(columns))
+
+    def stacked(self) -> NDArray[Any]:
+        """Return the columns of numbers as one array of shape (rows, columns) and a type that holds them all.
+
+        Raises
+        ------
+        CommandError
+            If integers would lose digits in a floating-point type.
+        """
+        arrays = [(self.columns[i].name, self.columns[i].numbers) for i in self.numeric]
+        present = [array for _, array in arrays if array is not None]
+        common = np.result_type(*present)
+        for name, array in arrays:
+            if array is not None and array.dtype.kind in "iu" and common.kind == "f" and not _fits(array, common):
+                raise CommandError(
+                    f"column {name!r} holds integers that {common} cannot hold exactly, while other columns need a "
+                    "common floating-point type; choose columns with --columns, or a type with --dtype"
+                )
+        return np.column_stack([array.astype(common, copy=False) for array in present])
+
+
+def _fits(integers: NDArray[Any], common: np.dtype[Any]) -> bool:
+    """Whether the integers survive a conversion to `common` and back."""
+    info = np.iinfo(integers.dtype)
+    converted = integers.astype(common).astype(np.float64)
+    # A value that was rounded up to 2^63 or 2^64 would overflow on the way back.
+    if np.any(converted >= float(info.max) + 1):
+        return False
+    return bool(np.array_equal(converted.astype(integers.dtype), integers))
+
+
+def array_table(array: NDArray[Any]) -> Table:
+    """Return a table without a header of an array of one dimension (one column) or two (rows and columns).
+
+    Raises
+    ------
+    CommandError
+        If there are rows but no columns.
+    """
+    columns = array[:, np.newaxis] if array.ndim == 1 else array
+    if columns.shape[1] == 0:
+        raise CommandError(f"the result has shape {array.shape}: a .csv file needs at least one column; write .npy")
+    return Table(tuple(Column(str(i + 1), columns[:, i]) for i in range(columns.shape[1])), header=False)

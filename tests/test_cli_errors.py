@@ -1,0 +1,181 @@
+"""Bad input to the command line: one line, status 2, nothing written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlgpu.cli import operators
+
+from .cli_runner import Run, one_line, process, runner
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line in an empty folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return runner(capsys)
+
+
+BAD = {
+    "no such command": ("frob x.npy", "invalid choice: 'frob'"),
+    "no input": ("cumsum", "the following arguments are required: INPUT"),
+    "unknown option": ("cumsum v.npy --frob", "unrecognized arguments: --frob"),
+    "abbreviated option": ("cumsum v.npy --rev", "unrecognized arguments: --rev"),
+    "option of another command": ("round v.npy --exclusive", "unrecognized arguments: --exclusive"),
+    "axis that is no integer": ("cumsum v.npy --axis 1.5", "argument --axis: invalid int value: '1.5'"),
+    "axis too high": ("cumsum m.npy --axis 2", "axis 2 is out of range for an array of 2 dimensions"),
+    "axis too low": ("cumsum m.npy --axis -3", "axis -3 is out of range"),
+    "axis of a table": ("cumsum t.csv --axis 2", "axis 2 is out of range"),
+    "axis left out": ("cumsum m.npy", "m.npy has shape (2, 3); say along which axis to run, with --axis 0 to 1"),
+    "unknown type": ("cumsum v.npy --dtype float99", "argument --dtype: invalid choice: 'float99'"),
+    "rounding to integers": ("round v.npy --dtype int32", "argument --dtype: invalid choice: 'int32'"),
+    "unknown mode": ("round v.npy --mode up", "argument --mode: invalid choice: 'up'"),
+    "unknown device": ("cumsum v.npy --device frob", "device 'frob' is in no adapter's summary"),
+    "device index too high": ("cumsum v.npy --device 99", "device 99 is not the index of an adapter"),
+    "exclusive with initial": ("cumsum v.npy --exclusive --include-initial", "include_initial and exclusive"),
+    "single number": ("cumsum zero.npy", "zero.npy holds a single number"),
+    "nine dimensions": ("cumsum nine.npy --axis 0", "8"),
+    "complex": ("cumsum complex.npy", "complex.npy has dtype complex64"),
+    "text elements": ("round text.npy", "text.npy has dtype <U1"),
+    "dates": ("cumsum dates.npy", "dates.npy has dtype datetime64[D]"),
+    "records": ("cumsum records.npy", "records.npy has dtype"),
+    "objects": ("cumsum objects.npy", "objects.npy holds Python objects, which are never loaded"),
+    "rounding bool": ("round bool.npy", "bool"),
+    "missing": ("cumsum gone.npy", "gone.npy: No such file or directory"),
+    "empty": ("cumsum empty.npy", "empty.npy is empty"),
+    "empty table": ("cumsum empty.csv", "empty.csv is empty"),
+    "folder": ("cumsum folder.npy", "folder.npy is a directory"),
+    "truncated": ("cumsum truncated.npy", "truncated.npy is damaged or truncated"),
+    "another format": ("cumsum wrong.npy", "wrong.npy is not a .npy file"),
+    "unknown input extension": ("cumsum notes.txt", "'notes.txt' has the extension .txt; dmlgpu reads .npy and .csv"),
+    "no input extension": ("cumsum folder", "'folder' has no extension"),
+    "standard input": ("cumsum -", "'-' has no extension"),
+    "unknown output extension": ("cumsum v.npy -o y.npz", "'y.npz' has the extension .npz; dmlgpu writes .npy"),
+    "output is a folder": ("cumsum v.npy -o folder.npy", "folder.npy: it exists and is not an ordinary file"),
+    "output in no folder": ("cumsum v.npy -o gone/y.npy", "is not a folder; create it first"),
+    "output in a file": ("cumsum v.npy -o v.npy/y.npy", "cannot write v.npy/y.npy"),
+    "output name too long": (f"cumsum v.npy -o {'y' * 300}.npy", "File name too long"),
+    "three dimensions as a table": ("cumsum cube.npy --axis 0 -o y.csv", "a .csv file has 1 or 2 dimensions"),
+    "no columns as a table": ("round nothing.npy -o y.csv", "a .csv file needs at least one column"),
+    "columns of an array": ("cumsum v.npy --columns a", "--columns and --header are for .csv files"),
+    "header of an array": ("cumsum v.npy --header no", "--columns and --header are for .csv files"),
+    "unknown column": ("cumsum t.csv --columns c", "--columns: t.csv has no column 'c'"),
+    "column of text": ("cumsum t.csv --columns a", "t.csv, line 2, column a: 'x' is not a number"),
+    "initial column": ("cumsum t.csv --axis 1 --include-initial", "would add a column"),
+    "ragged table": ("cumsum ragged.csv", "ragged.csv, line 3 has 1 cell where line 1 has 2"),
+    "empty cell": ("cumsum hole.csv", "hole.csv, line 3, column b: the cell is empty"),
+    "bad cell": ("round word.csv", "word.csv, line 4, column b: 'n/a' is not a number"),
+    "no numbers": ("round words.csv", "words.csv has no column of numbers"),
+    "not UTF-8": ("round latin.csv", "not UTF-8 text"),
+}
+
+
+@pytest.fixture
+def bad_files(tmp_path: Path) -> Path:
+    """Fill the test's folder with what the table of bad input needs."""
+    arrays: dict[str, np.ndarray] = {
+        "v": np.arange(3.0, dtype=np.float32),
+        "m": np.ones((2, 3), np.float32),
+        "cube": np.ones((2, 2, 2), np.float32),
+        "nothing": np.ones((2, 0), np.float32),
+        "zero": np.float32(1).reshape(()),
+        "nine": np.ones((1,) * 9, np.float32),
+        "complex": np.ones(3, np.complex64),
+        "text": np.array(["a"]),
+        "dates": np.array(["2024-01-01"], "datetime64[D]"),
+        "records": np.zeros(2, [("a", "f4")]),
+        "objects": np.array([{}]),
+        "bool": np.array([True]),
+    }
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array, allow_pickle=True)
+    tables = {
+        "t": "a,b\nx,1\ny,2\n",
+        "ragged": "a,b\n1,2\n3\n",
+        "hole": "a,b\n1,2\n3,\n",
+        "word": "a,b\n1,2\n3,4\n5,n/a\n",
+        "words": "a,b\nx,y\n",
+    }
+    for name, text in tables.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    (tmp_path / "latin.csv").write_bytes("a\n1\nü\n".encode("latin-1"))
+    (tmp_path / "empty.npy").touch()
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "notes.txt").write_text("1\n")
+    (tmp_path / "wrong.npy").write_bytes(b"PK\x03\x04" + bytes(100))
+    (tmp_path / "truncated.npy").write_bytes((tmp_path / "v.npy").read_bytes()[:-1])
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder.npy").mkdir()
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("case", BAD)
+    def test_one_line_and_status_2(self, bad_files: Path, run: Run, case: str) -> None:
+        command, message = BAD[case]
+        before = contents(bad_files)
+        if "-o" not in command and not command.startswith("frob"):
+            command += " -o out.npy"
+        status, out, err = run(*command.split())
+        assert message in one_line(err)
+        assert (status, out) == (2, "")
+        assert contents(bad_files) == before
+
+    def test_a_line_break_in_a_name_makes_no_second_line(self, run: Run) -> None:
+        assert "a b.npy" in one_line(run("cumsum", "a\nb.npy").err)
+
+    def test_nothing_is_half_written(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        np.save("x.npy", np.arange(3))
+        Path("y.npy").write_bytes(b"old")
+
+        def full(file: object, array: np.ndarray) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(operators, "write_npy", full)
+        status, out, err = run("cumsum", "x.npy", "-o", "y.npy")
+        assert (status, out, err) == (2, "", "dmlgpu: error: cannot write y.npy: No space left on device\n")
+        assert Path("y.npy").read_bytes() == b"old"
+        assert sorted(os.listdir()) == ["x.npy", "y.npy"]
+
+    @pytest.mark.parametrize(
+        ("failure", "status", "line"),
+        [
+            (KeyboardInterrupt(), 130, "interrupted"),
+            (MemoryError("7 TiB"), 2, "not enough memory: 7 TiB"),
+            (MemoryError(), 2, "not enough memory"),
+            (OSError("odd"), 2, "odd"),
+        ],
+    )
+    def test_failures_of_the_system(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch, failure: BaseException, status: int, line: str
+    ) -> None:
+        np.save("x.npy", np.arange(3))
+
+        def fail(path: Path) -> np.ndarray:
+            raise failure
+
+        monkeypatch.setattr(operators, "read_npy", fail)
+        assert run("cumsum", "x.npy") == (status, "", f"dmlgpu: error: {line}\n")
+
+    def test_a_mistake_of_ours_is_not_hidden(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        np.save("x.npy", np.arange(3))
+        monkeypatch.setattr(operators, "read_npy", lambda path: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run("cumsum", "x.npy")
+
+    @pytest.mark.parametrize(
+        "command", ["cumsum gone.npy", "cumsum x.npy --axis 5", "round x.npy --device frob", "cumsum x.npy -o /"]
+    )
+    def test_a_process_too(self, tmp_path: Path, command: str) -> None:
+        np.save(tmp_path / "x.npy", np.arange(5, dtype=np.float32))
+        status, out, err = process(*command.split(), folder=tmp_path)
+        assert (status, out) == (2, "")
+        one_line(err)

@@ -1,0 +1,281 @@
+"""Tables of the command line, read, written and summarized without a device."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlgpu.cli import csv_files
+from dmlgpu.cli.console import CommandError
+from dmlgpu.cli.csv_files import read_table, write_table
+from dmlgpu.cli.summary import statistics, summarize
+from dmlgpu.cli.table import Column, Dialect, Table, array_table
+
+from .cli_runner import bits
+
+
+def table_of(path: Path, text: str | bytes, **options: object) -> Table:
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_table(path, **options)  # type: ignore[arg-type]
+
+
+def text_of(table: Table) -> str:
+    file = io.BytesIO()
+    write_table(file, table)
+    return file.getvalue().decode()
+
+
+class TestReadTable:
+    def test_types_of_columns(self, tmp_path: Path) -> None:
+        table = table_of(
+            tmp_path / "a.csv", 'day,n,x,big,note\n2024-01-01,1,0.5,18446744073709551615,"a, b"\n2024-01-02,-2,1e3,0,\n'
+        )
+        assert [column.name for column in table.columns] == ["day", "n", "x", "big", "note"]
+        assert [getattr(column.numbers, "dtype", None) for column in table.columns] == [
+            None,
+            np.int64,
+            np.float64,
+            np.uint64,
+            None,
+        ]
+        assert table.columns[4].cells == ["a, b", ""]
+        assert table.header
+        assert table.rows == 2
+
+    def test_one_fraction_makes_a_column_floating_point(self, tmp_path: Path) -> None:
+        table = table_of(tmp_path / "a.csv", "1\n2.0\n3\n")
+        assert table.columns[0].numbers is not None
+        assert bits(table.columns[0].numbers) == bits(np.array([1.0, 2.0, 3.0]))
+
+    def test_special_values(self, tmp_path: Path) -> None:
+        table = table_of(tmp_path / "a.csv", "x\n-0.0\nnan\n-inf\n4.9e-324\n")
+        assert table.columns[0].numbers is not None
+        assert bits(table.columns[0].numbers) == bits(np.array([-0.0, np.nan, -np.inf, 5e-324]))
+
+    @pytest.mark.parametrize(
+        ("text", "header", "expected"),
+        [
+            ("a,b\n1,2\n", "auto", True),
+            ("1,2\n3,4\n", "auto", False),
+            ("2024-01-01,5\n2024-01-02,6\n", "auto", False),
+            ("a,b\nx,2\n", "no", False),
+            ("2019,2020\n1,2\n", "yes", True),
+            ("2019,2020\n1,2\n", "auto", False),
+            ("nan\n1\n", "auto", False),
+        ],
+    )
+    def test_header(self, tmp_path: Path, text: str, header: str, expected: bool) -> None:
+        only = ["1"] if text == "1,2\n3,4\n" else None
+        if header == "no":
+            with pytest.raises(CommandError, match="line 1, column number 2: 'b' is not a number"):
+                table_of(tmp_path / "a.csv", text, header=header)
+        else:
+            table = table_of(tmp_path / "a.csv", text, header=header, only=only)
+            assert table.header is expected
+            assert table.rows == (1 if expected else 2)
+
+    @pytest.mark.parametrize(
+        ("text", "delimiter"),
+        [
+            ("a,b\n1,2\n", ","),
+            ("a;b\n1;2\n", ";"),
+            ("a\tb\n1\t2\n", "\t"),
+            ('"a;b;c",d\n1,2\n', ","),
+            ("a\n1\n", ","),
+            ("a,b;c,d\n1,2,3\n", ","),
+        ],
+    )
+    def test_delimiter(self, tmp_path: Path, text: str, delimiter: str) -> None:
+        assert table_of(tmp_path / "a.csv", text).dialect.delimiter == delimiter
+
+    def test_columns_choose_what_is_numeric(self, tmp_path: Path) -> None:
+        table = table_of(tmp_path / "a.csv", 'year,"a,b",c\n2019,1,n/a\n2020,2,5\n', only=["a,b"])
+        assert table.numeric == [1]
+        assert table.columns[0].cells == ["2019", "2020"]
+
+    def test_blank_lines_at_the_end_are_nothing(self, tmp_path: Path) -> None:
+        assert table_of(tmp_path / "a.csv", "a\n1\n\n\n").rows == 1
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("a,b\n1,2\n3\n", "line 3 has 1 cell where line 1 has 2"),
+            ("a\n1\n2,3\n", "line 3 has 2 cells where line 1 has 1"),
+            ("a,b\n1,2\n3,\n", "line 3, column b: the cell is empty"),
+            ("a,b\n1,2\n3, \n", "line 3, column b: the cell is empty"),
+            ("a,b\n1,2\nx,4\n", "line 3, column a: 'x' is not a number"),
+            ("a\n1_000\n1\n", "line 2, column a: '1_000' is not a number"),
+            ("a,a\n1,2\nx,4\n", "line 3, column a: 'x' is not a number"),
+            (",b\n1,2\nx,4\n", "line 3, column number 1: 'x' is not a number"),
+            ('t,n\n"two\nlines",1\n"x",y\n', "line 4, column n: 'y' is not a number"),
+            ("a\n1\n18446744073709551616\n", "line 3, column a: 18446744073709551616 does not fit in 64 bits"),
+            ("a\n-1\n9223372036854775808\n", "line 3, column a: 9223372036854775808 does not fit in 64 bits"),
+            ("a\n1\n\n2\n", "line 3 is blank"),
+            ("\n\n\n", "nothing but blank lines"),
+            ("a,b\n", "no rows below its header"),
+            ("x,y\na,b\n", "no column of numbers"),
+            ("x;y\n1,5;2,5\n", "no column of numbers"),
+            ('a\n"1\n2\n', "line 3: unexpected end of data"),
+            ('a\n"1"2\n', "line 2: "),
+            (b"a\n1\n\xff\n", "not UTF-8 text"),
+            ("a\n1\n".encode("utf-16"), "not UTF-8 text"),
+        ],
+    )
+    def test_errors_say_where(self, tmp_path: Path, text: str | bytes, message: str) -> None:
+        with pytest.raises(CommandError) as caught:
+            table_of(tmp_path / "a.csv", text)
+        assert message in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("only", "message"),
+        [
+            (["c"], "has no column 'c'; its columns are 'a', 'b', 'b'"),
+            (["b"], "has 2 columns named 'b'"),
+            (["a"], "line 2, column a: 'x' is not a number"),
+            ([], "no column of numbers"),
+        ],
+    )
+    def test_columns_errors(self, tmp_path: Path, only: list[str], message: str) -> None:
+        with pytest.raises(CommandError) as caught:
+            table_of(tmp_path / "a.csv", "a,b,b\nx,1,2\n", only=only)
+        assert message in str(caught.value)
+
+
+names = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=6).filter(lambda s: not _number(s))
+doubles = st.floats(width=64, allow_nan=True)
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    rows = draw(st.integers(1, 5))
+    columns = [Column(draw(names), np.array(draw(st.lists(doubles, min_size=rows, max_size=rows))))]
+    for _ in range(draw(st.integers(0, 3))):
+        name = draw(names)
+        if draw(st.booleans()):
+            columns.append(Column(name, draw(st.lists(names, min_size=rows, max_size=rows))))
+        else:
+            wide = draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=rows, max_size=rows))
+            columns.append(Column(name, np.array(wide, np.int64)))
+    columns = draw(st.permutations(columns))
+    header = draw(st.booleans())
+    if not header:
+        columns = [Column(str(i + 1), column.cells) for i, column in enumerate(columns)]
+    return Table(tuple(columns), header, Dialect(",", draw(st.sampled_from(["\n", "\r\n"])), draw(st.booleans())))
+
+
+class TestWriteTable:
+    @given(tables())
+    def test_what_is_written_reads_back(self, tmp_path_factory: pytest.TempPathFactory, table: Table) -> None:
+        path = tmp_path_factory.mktemp("csv", numbered=True) / "a.csv"
+        with path.open("wb") as file:
+            write_table(file, table)
+        again = read_table(path, "yes" if table.header else "no")
+        assert again.header == table.header
+        assert again.dialect.mark == table.dialect.mark
+        for column, other in zip(table.columns, again.columns, strict=True):
+            assert column.name == other.name
+            if column.numbers is None:
+                assert column.cells == other.cells
+            else:
+                assert other.numbers is not None
+                np.testing.assert_array_equal(column.numbers, other.numbers, strict=True)
+                zeros = column.numbers == 0  # a NaN is a NaN, but zeros have signs
+                np.testing.assert_array_equal(np.signbit(column.numbers[zeros]), np.signbit(other.numbers[zeros]))
+
+    @pytest.mark.parametrize("dtype", ["float16", "float32"])
+    def test_narrow_types_read_back_through_float64(self, dtype: str) -> None:
+        size = np.dtype(dtype).itemsize
+        patterns = np.random.default_rng(1).integers(0, 2 ** (8 * size), 20_000, dtype=f"uint{8 * size}")
+        values = patterns.view(dtype)
+        values = values[np.isfinite(values)]
+        back = np.array([float(text) for text in csv_files._texts(values)]).astype(dtype)
+        assert bits(back) == bits(values)
+
+    def test_digits_that_would_round_twice_are_not_used(self) -> None:
+        value = np.array([363742205], np.uint32).view(np.float32)
+        assert str(value[0]) == "7.038531e-26"
+        assert np.float32(float("7.038531e-26")) != value[0]
+        assert csv_files._texts(value) == ["7.038530691851209e-26"]
+
+    def test_layout_is_kept(self, tmp_path: Path) -> None:
+        text = '\ufeffday;"a;b";x\r\n1 Jan;"q""q";1\r\n2 Jan;;2\r\n'
+        assert text_of(table_of(tmp_path / "a.csv", text)) == text
+
+    def test_arrays_become_columns(self) -> None:
+        assert text_of(array_table(np.array([1, 2]))) == "1\n2\n"
+        assert text_of(array_table(np.array([[0.5, 2], [3, -0.0]], np.float32))) == "0.5,2.0\n3.0,-0.0\n"
+        assert text_of(array_table(np.zeros((0, 2)))) == ""
+        assert text_of(array_table(np.array([True, False]))) == "1\n0\n"
+
+    def test_many_rows_are_written_in_pieces(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(csv_files, "_ROWS_AT_ONCE", 3)
+        assert text_of(array_table(np.arange(8))) == "0\n1\n2\n3\n4\n5\n6\n7\n"
+
+
+class TestTable:
+    def test_stacked_finds_a_common_type(self) -> None:
+        table = Table((Column("a", np.array([1, 2])), Column("t", ["x", "y"]), Column("b", np.array([0.5, 1]))), True)
+        assert bits(table.stacked()) == bits(np.array([[1, 0.5], [2, 1]]))
+
+    @pytest.mark.parametrize("value", [2**53 + 1, 2**63 - 1])
+    def test_stacked_loses_no_digits(self, value: int) -> None:
+        table = Table((Column("id", np.array([value])), Column("b", np.array([0.5]))), True)
+        with pytest.raises(CommandError, match="column 'id' holds integers that float64 cannot hold exactly"):
+            table.stacked()
+
+    def test_large_integers_that_fit_are_stacked(self) -> None:
+        table = Table((Column("id", np.array([2**62, -(2**63)])), Column("b", np.array([0.5, 0.5]))), True)
+        assert table.stacked()[:, 0].tolist() == [2.0**62, -(2.0**63)]
+
+
+class TestSummary:
+    def test_statistics_of_several_pieces(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("dmlgpu.cli.summary._AT_ONCE", 4)
+        found = statistics(np.array([[np.nan] * 5, [3, -2, np.nan, np.inf, 0]], np.float32))
+        assert (found.least, found.greatest, found.nans) == (-2, np.inf, 6)
+
+    def test_statistics_of_nothing(self) -> None:
+        assert statistics(np.array([], np.int8)).least is None
+        assert statistics(np.array([np.nan])).greatest is None
+
+    @pytest.mark.parametrize(
+        ("array", "lines"),
+        [
+            (np.arange(10, dtype=np.int8), ["first  0  1  2", "last   7  8  9", "min    0", "max    9"]),
+            (np.array([1.5, np.nan]), ["first  1.5  nan", "min    1.5", "max    1.5", "NaN    1 of 2"]),
+            (np.arange(4), ["first  0  1  2", "last   3", "min    0", "max    3"]),
+            (np.float64(0.1 + 0.2).reshape(()), ["first  0.3", "min    0.3", "max    0.3"]),
+            (np.zeros((0, 2)), ["no elements"]),
+        ],
+    )
+    def test_arrays(self, array: np.ndarray, lines: list[str]) -> None:
+        text = summarize("cumsum of a.npy", array, "a device")
+        head = [f"cumsum of a.npy: {array.dtype} {array.shape}", "on a device", ""]
+        assert text.splitlines() == [*head, *lines, "", "-o FILE writes the result."]
+
+    def test_tables(self) -> None:
+        table = Table((Column("day", ["x", "y"]), Column("rain", np.array([0.25, np.nan]))), True)
+        assert summarize("cumsum of a.csv", table, "a device").splitlines() == [
+            "cumsum of a.csv: 2 rows of 2 columns",
+            "on a device",
+            "",
+            "column  type     first  last  min   max   NaN",
+            "rain    float64  0.25   nan   0.25  0.25  1",
+            "",
+            "kept as text: day",
+            "",
+            "-o FILE writes the result.",
+        ]
