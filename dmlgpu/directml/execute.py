@@ -1,0 +1,111 @@
+"""The short way: one operator over one array, without devices, bindings and command lists."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._host import host_array
+from ..errors import ArrayTypeError
+from .constants import DML_TENSOR_DATA_TYPE
+from .hresults import invalid_argument
+from .mapping import operator_problem
+from .operator_rules import Description, ValidOperator, validate_operator
+from .operator_structs import DML_ELEMENT_WISE_ROUND_OPERATOR_DESC
+from .placement import image, view
+from .tensor_rules import layout
+
+if TYPE_CHECKING:
+    from ..runtime.device import Buffer, Device
+
+__all__ = ["execute"]
+
+
+def execute(desc: Description, array: NDArray[Any], *, device: Device | str | int | None = None) -> NDArray[Any]:
+    """Compute an operator over an array.
+
+    Parameters
+    ----------
+    desc : DML_OPERATOR_DESC or DML_..._OPERATOR_DESC
+        The operator. Everything of DirectML's highest feature level is allowed, and this package's extensions.
+    array : NDArray, shape ``Sizes`` of the input tensor
+        The input's elements, of exactly the tensor's type: DirectML never promotes. Where the input's strides make
+        elements share memory, they must have the same bits.
+    device : Device, str, int, optional
+        Where to compute; by default as everywhere in this package.
+
+    Returns
+    -------
+    NDArray, shape ``Sizes``
+        A new packed array of the same dtype; strides only say how the tensors lie on the device.
+
+    Raises
+    ------
+    DirectMLError
+        With E_INVALIDARG, if the description breaks a rule or the array does not fit it.
+    ArrayTypeError
+        If `desc` is no description or `array` no NumPy array.
+    UnsupportedTypeError
+        If the device cannot compute in the element type.
+    DeviceMemoryError
+        If a tensor is larger than a buffer of the device can be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmlgpu import directml as dml
+    >>> t = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_INT32, Sizes=(2, 3))
+    >>> d = dml.DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=t, OutputTensor=t, Axis=1)
+    >>> dml.execute(d, np.array([[1, 2, 3], [4, 5, 6]], dtype=np.int32)).tolist()
+    [[1, 3, 6], [4, 9, 15]]
+    """
+    operator = validate_operator(desc, extensions=True)
+    elements = _check_array(array, operator)
+    from ..runtime.device import resolve_device
+
+    gpu = resolve_device(device)
+    if not isinstance(operator.desc, DML_ELEMENT_WISE_ROUND_OPERATOR_DESC):
+        gpu.require(operator.element)
+    source, target = layout(operator.input), layout(operator.output)
+    with gpu.lock, ExitStack() as stack:
+
+        def allocate(nbytes: int) -> Buffer:
+            buffer = gpu.allocate(nbytes)
+            stack.callback(buffer.release)
+            return buffer
+
+        input_size, output_size = operator.input.TotalTensorSizeInBytes, operator.output.TotalTensorSizeInBytes
+        if source == target:  # Two tensors that lie alike need one buffer only.
+            input_buffer = output_buffer = allocate(max(input_size, output_size))
+        else:
+            input_buffer, output_buffer = allocate(input_size), allocate(output_size)
+        gpu.upload(input_buffer, 0, image(elements, source, f"{operator.name}: tensor 'InputTensor'"))
+        gpu.run(operator_problem(operator), input_buffer, output_buffer)
+        flat = np.empty(target.extent[1], operator.element.dtype)
+        gpu.download(output_buffer, 0, flat)
+    return flat.reshape(target.sizes) if target.is_packed else view(flat, target).copy()
+
+
+def _check_array(array: NDArray[Any], operator: ValidOperator) -> NDArray[Any]:
+    """Check that the array is what the input tensor describes, and return it without its subclass."""
+    if not isinstance(array, np.ndarray):
+        raise ArrayTypeError(
+            f"array is a {type(array).__name__}; give a NumPy array, such as numpy.asarray(x, dtype="
+            f"'{operator.element}')"
+        )
+    where = f"{operator.name}: array has"
+    expected = operator.element.dtype
+    if array.dtype != expected:
+        raise invalid_argument(
+            f"{where} dtype {array.dtype} while tensor 'InputTensor' has DataType "
+            f"{DML_TENSOR_DATA_TYPE(operator.element.dml_value)!r}, which is dtype {expected}; convert it with astype"
+        )
+    if array.shape != operator.input.Sizes:
+        raise invalid_argument(
+            f"{where} shape {array.shape} while tensor 'InputTensor' has Sizes {operator.input.Sizes}; they must be "
+            "the same"
+        )
+    return host_array(array, "array")

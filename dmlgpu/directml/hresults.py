@@ -1,0 +1,34 @@
+"""The HRESULTs that a `DirectMLError` carries.
+
+They are unsigned, as they are written; a C++ HRESULT is signed, so that the same code is a negative number there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..errors import DirectMLError
+
+__all__ = [
+    "DXGI_ERROR_DEVICE_REMOVED",
+    "DXGI_ERROR_INVALID_CALL",
+    "DXGI_ERROR_UNSUPPORTED",
+    "E_INVALIDARG",
+    "E_OUTOFMEMORY",
+]
+
+E_INVALIDARG: Final = 0x80070057
+"""An argument breaks a rule."""
+E_OUTOFMEMORY: Final = 0x8007000E
+"""The device or the host has no memory left."""
+DXGI_ERROR_UNSUPPORTED: Final = 0x887A0004
+"""The device lacks what was asked for."""
+DXGI_ERROR_DEVICE_REMOVED: Final = 0x887A0005
+"""The device was removed."""
+DXGI_ERROR_INVALID_CALL: Final = 0x887A0001
+"""The call is not valid in this state."""
+
+
+def invalid_argument(message: str) -> DirectMLError:
+    """Return the error of a broken rule."""
+    return DirectMLError(E_INVALIDARG, message)
