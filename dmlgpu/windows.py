@@ -54,6 +54,11 @@ class Range:
     offset: int
     size: int
 
+    @property
+    def end(self) -> int:
+        """The byte after the last."""
+        return self.offset + self.size
+
 
 @dataclass(frozen=True)
 class Window:

@@ -26,7 +26,7 @@ from dmlgpu.errors import (
     SoftwareAdapterWarning,
 )
 from dmlgpu.problem import Layout, Operator, ScanProblem, scan_problem
-from dmlgpu.runtime import adapters
+from dmlgpu.runtime import adapters, execute
 from dmlgpu.runtime import device as device_module
 from dmlgpu.runtime.adapters import AdapterDescription, choose, devices, select_adapter
 from dmlgpu.runtime.device import Device, resolve_device
@@ -295,7 +295,7 @@ def test_pipelines_are_compiled_once(device: Device) -> None:
 
 def test_long_plans_are_cut_into_submissions(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     count = 0
-    real = device_module.submit
+    real = execute.submit
 
     def counting(gpu_device: object, command_buffers: list[object]) -> None:
         nonlocal count

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmlgpu.dtypes import by_name
-from dmlgpu.plan import KERNELS, Pass, fits_one_binding, is_in_place, plan_elementwise, plan_scan
+from dmlgpu.passes import Pass
+from dmlgpu.plan import KERNELS, is_in_place, plan_elementwise, plan_scan
 from dmlgpu.problem import Dimension, Layout, Operator, ScanProblem, convert_problem, scan_problem
-from dmlgpu.windows import SPAN, Limits, chunk_sizes, windows
+from dmlgpu.windows import SPAN, Limits, Range, chunk_sizes, windows
 
 F32 = by_name("float32")
 
@@ -145,7 +146,7 @@ def test_every_pass_keeps_to_the_limits(
     buffer_size = -(-(offset + layout.count) * itemsize // 4) * 4
     for one in plan.passes:
         assert all(1 <= size <= limits.workgroups for size in one.grid)
-        assert (one.input is None) == one_buffer
+        assert (one.input is None) == one_buffer  # in place
         for part in filter(None, (one.input, one.output)):
             assert part.offset % limits.offset_alignment == 0
             assert part.size % 4 == 0
@@ -158,18 +159,30 @@ def test_every_pass_keeps_to_the_limits(
         assert done == layout.count
 
 
-def test_one_buffer_apart() -> None:
-    near = convert_problem(F32, F32, Layout.packed((10,)), Layout.packed((10,), 100))
+def test_two_tensors_of_one_buffer_have_two_bindings_unless_they_would_meet() -> None:
+    near = convert_problem(F32, F32, Layout.packed((10,)), Layout.packed((10,), 12))
     far = convert_problem(F32, F32, Layout.packed((10,)), Layout.packed((10,), 10**6))
     same = convert_problem(F32, F32, Layout.packed((10**6,)), Layout.packed((10**6,)))
     small = Limits(binding_bytes=4096)
-    assert (is_in_place(near), is_in_place(same)) == (False, True)
-    assert fits_one_binding(near, small)
-    assert not fits_one_binding(far, small)
-    assert plan_elementwise(near, small, one_buffer=True).passes[0].output.size == 440
-    with pytest.raises(ValueError, match="do not fit one binding"):
-        plan_elementwise(far, small, one_buffer=True)
-    assert len(plan_elementwise(same, small, one_buffer=True).passes) > 1
+    assert [is_in_place(problem) for problem in (near, far, same)] == [False, False, True]
+    slots = []
+    for problem in (near, far, same):
+        passes = plan_elementwise(problem, small, one_buffer=True).passes
+        slots.append({dict(one.pipeline.slots)["input"] for one in passes})
+    assert slots == [{"in_output"}, {"shared"}, {"in_output"}]
+    assert plan_elementwise(near, small, one_buffer=True).passes[0].output == Range(0, 88)
+
+
+@given(st.integers(1, 3000), st.integers(0, 3000), st.integers(0, 400), st.booleans())
+def test_bindings_of_one_buffer_never_meet(count: int, start: int, gap: int, swap: bool) -> None:
+    offsets = (start, start + count + gap)
+    source, target = (Layout.packed((count,), offset) for offset in (offsets[::-1] if swap else offsets))
+    limits = Limits(binding_bytes=2048)
+    for one in plan_elementwise(convert_problem(F32, F32, source, target), limits, one_buffer=True).passes:
+        assert one.output.size <= limits.binding_bytes
+        if one.input is not None:
+            assert one.input.size <= limits.binding_bytes
+            assert one.input.end <= one.output.offset or one.output.end <= one.input.offset
 
 
 def test_strides_beyond_32_bits_stay_exact() -> None:

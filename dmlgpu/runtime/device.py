@@ -22,11 +22,11 @@ from ..errors import (
     SoftwareAdapterWarning,
     UnsupportedTypeError,
 )
-from ..plan import fits_one_binding, is_in_place, plan_elementwise, plan_scan
+from ..plan import plan_elementwise, plan_scan
 from ..problem import ElementwiseProblem, Layout, Operator, ScanProblem, scan_problem
 from ..windows import Limits
 from .adapters import ENVIRONMENT_VARIABLE, AdapterDescription, devices, select_adapter
-from .execute import Executor, submit
+from .execute import Executor
 from .memory import Buffer, Readback, Staging, read, write
 from .pipelines import Pipelines
 
@@ -225,14 +225,6 @@ class Device:
         with self.lock:
             self._check(source, target)
             one_buffer = source is target
-            if one_buffer and not is_in_place(problem) and not fits_one_binding(problem, self.limits):
-                # Too far apart in their buffer for one binding.
-                with_copy = self.allocate(source.nbytes)
-                encoder = self.gpu_device.create_command_encoder()
-                size = with_copy.gpu_buffer.size
-                encoder.copy_buffer_to_buffer(source.gpu_buffer, 0, with_copy.gpu_buffer, 0, size)
-                submit(self.gpu_device, [encoder.finish()])
-                source, one_buffer = with_copy, False
             if isinstance(problem, ScanProblem):
                 self.require(problem.element)
                 plan = plan_scan(problem, self.limits, one_buffer=one_buffer, kernel=kernel)

@@ -7,7 +7,7 @@ from typing import Any
 
 import wgpu
 
-from ..plan import Pass, Plan
+from ..passes import Pass, Plan
 from .pipelines import Pipelines
 
 __all__ = ["Executor", "submit"]

@@ -9,7 +9,7 @@ import wgpu
 
 from .. import shaders
 from ..errors import ShaderError
-from ..plan import PipelineKey
+from ..passes import PipelineKey
 
 __all__ = ["Pipeline", "Pipelines"]
 
@@ -22,12 +22,7 @@ class Pipeline:
     layout: Any
 
 
-_BINDINGS = {
-    "params": (0, "uniform"),
-    "input_words": (1, "read-only-storage"),
-    "output_words": (2, "storage"),
-    "state": (3, "storage"),
-}
+_INPUT = {"separate": "read-only-storage", "shared": "storage"}
 
 
 class Pipelines:
@@ -43,7 +38,7 @@ class Pipelines:
         self._gpu_device = gpu_device
         self._pipelines: dict[PipelineKey, Pipeline] = {}
         self._modules: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[shaders.Shader, Any]] = {}
-        self._layouts: dict[tuple[str, ...], tuple[Any, Any]] = {}
+        self._layouts: dict[tuple[tuple[int, str], ...], tuple[Any, Any]] = {}
         self.hits = 0
         self.misses = 0
 
@@ -61,10 +56,13 @@ class Pipelines:
             return found
         self.misses += 1
         shader, module = self._module(key)
-        bindings = ["params", "output_words"]
-        bindings += ["input_words"] if ("input", "separate") in key.slots else []
-        bindings += ["state"] if ("element" in dict(key.slots)) else []
-        layout, pipeline_layout = self._layout(tuple(bindings))
+        slots = dict(key.slots)
+        bindings = {0: "uniform", 2: "storage"}
+        if slots.get("input") in _INPUT:
+            bindings[1] = _INPUT[slots["input"]]
+        if "element" in slots:
+            bindings[3] = "storage"  # scans have state
+        layout, pipeline_layout = self._layout(tuple(sorted(bindings.items())))
         try:
             pipeline = self._gpu_device.create_compute_pipeline(
                 layout=pipeline_layout,
@@ -86,16 +84,12 @@ class Pipelines:
             self._modules[name] = (shader, module)
         return self._modules[name]
 
-    def _layout(self, names: tuple[str, ...]) -> tuple[Any, Any]:
-        if names not in self._layouts:
+    def _layout(self, bindings: tuple[tuple[int, str], ...]) -> tuple[Any, Any]:
+        if bindings not in self._layouts:
             entries = [
-                {
-                    "binding": _BINDINGS[name][0],
-                    "visibility": wgpu.ShaderStage.COMPUTE,
-                    "buffer": {"type": _BINDINGS[name][1]},
-                }
-                for name in names
+                {"binding": number, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": kind}}
+                for number, kind in bindings
             ]
             layout = self._gpu_device.create_bind_group_layout(entries=entries)
-            self._layouts[names] = (layout, self._gpu_device.create_pipeline_layout(bind_group_layouts=[layout]))
-        return self._layouts[names]
+            self._layouts[bindings] = (layout, self._gpu_device.create_pipeline_layout(bind_group_layouts=[layout]))
+        return self._layouts[bindings]
