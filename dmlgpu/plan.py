@@ -103,6 +103,7 @@ def plan_elementwise(problem: ElementwiseProblem, limits: Limits, *, one_buffer:
         constants |= _float_constants(source, "input_") | _float_constants(target, "output_")
         constants["input_kind"] = 0 if same else _KINDS[source.kind]
         constants["output_kind"] = 0 if same else _KINDS[target.kind]
+    constants["flat"] = int(len(problem.dimensions) <= 1)
     offsets = (problem.input_offset, problem.output_offset)
     passes = tuple(
         make_pass(

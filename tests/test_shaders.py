@@ -72,7 +72,7 @@ def test_house_rules(path: Path) -> None:
     if path.parent == shaders.folder():
         for promise in ("// Grid:", "// Bindings:", "// Constants:", "// Bytes moved:"):
             assert promise in text
-        named = set(re.findall(r"\boverride (\w+)", shaders.resolve(path.stem, SLOTS).source)) - {"product", "opaque"}
+        named = set(re.findall(r"\boverride (\w+)", shaders.resolve(path.stem, SLOTS).source)) - {"product", "opaque", "flat"}
         assert all(name in text for name in named), "the header names every constant"
 
 

@@ -4,8 +4,8 @@
 // saturates out of range and gives 0 for NaN. All in integer arithmetic, so float64 needs no feature.
 // Grid: workgroups of 64 invocations; an invocation an element.
 // Bindings: 0 params, 1 input (absent in place), 2 output.
-// Constants: input_log2_bits, output_log2_bits; input_kind, output_kind; the mantissa_bits and exponent_bias of each
-// floating-point format.
+// Constants: flat, input_log2_bits, output_log2_bits, input_kind, output_kind, input_mantissa_bits,
+// input_exponent_bias, output_mantissa_bits, output_exponent_bias.
 // Bytes moved: one read and one write an element.
 
 #import "lib/params.wgsl"

@@ -3,7 +3,7 @@
 // Zeros, infinities and NaN stay as they are, subnormals become zeros of their sign.
 // Grid: workgroups of 64 invocations; an invocation an element.
 // Bindings: 0 params, 1 input (absent in place), 2 output.
-// Constants: input_log2_bits, output_log2_bits; mantissa_bits and exponent_bias of float16 or float32.
+// Constants: flat, input_log2_bits, output_log2_bits; mantissa_bits and exponent_bias of float16 or float32.
 // Bytes moved: one read and one write an element.
 
 #import "lib/params.wgsl"

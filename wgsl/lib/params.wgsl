@@ -31,6 +31,9 @@ fn workgroup_number(id: vec3<u32>) -> u32 {
     return id.y * params.grid_width + id.x;
 }
 
+// Whether there is at most one dimension. A constant, because software drivers walk the loop below in any case.
+override flat: bool = false;
+
 struct Place {
     input: u32,
     output: u32,
@@ -39,6 +42,11 @@ struct Place {
 // Where slice (or element) `index` begins. Modulo 2^32, which is exact because every true position is in range.
 fn place_of(index: u32) -> Place {
     var place = Place(params.input_offset, params.output_offset);
+    if (flat) {
+        place.input += index * params.input_strides[0].x;
+        place.output += index * params.output_strides[0].x;
+        return place;
+    }
     var rest = index;
     for (var d = 0u; d < params.rank; d += 1u) {
         let size = params.sizes[d >> 2u][d & 3u];
