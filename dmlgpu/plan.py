@@ -26,10 +26,12 @@ _MAX_SERIAL = 16_384
 """Elements that one invocation works through in one dispatch. Mesa's software drivers end every loop of an invocation
 after 65,535 iterations, inner loops counted, and leave the rest of the results unwritten (docs/kernels.md)."""
 
-_SHORT_SLICE = 64
+_SHORT_SLICE = 256
 """Slices up to this length are scanned by an invocation each: a workgroup's lanes would be mostly idle."""
 _MANY_SLICES = 4096
 """As many slices side by side fill a device with an invocation each, and their memory accesses coalesce."""
+_MANY_SLICES_IN_SOFTWARE = 128
+"""As many slices fill a CPU with an invocation each, without the barriers that cost it much."""
 
 _FLOAT_FORMATS = {"float16": (10, 15), "float32": (23, 127), "float64": (52, 1023)}
 """Mantissa bits and exponent bias."""
@@ -71,7 +73,7 @@ def plan_scan(problem: ScanProblem, limits: Limits, *, one_buffer: bool = False,
     chunks = _chunks(problem, limits, one_buffer)
     if chunks[-1] < problem.axis.size and chunks[-1] % SPAN:
         kernel = "slices"
-    kernel = kernel or _choose_kernel(problem)
+    kernel = kernel or _choose_kernel(problem, limits)
     if kernel == "slices":
         chunks[-1] = min(chunks[-1], _MAX_SERIAL)
     if kernel == "slices" and chunks[-1] < problem.axis.size:
@@ -142,9 +144,8 @@ def _chunks(problem: ScanProblem | ElementwiseProblem, limits: Limits, one_buffe
     return chunk_sizes((*window.batch, window.axis), (elements[0].itemsize, elements[1].itemsize), capacity)
 
 
-def _choose_kernel(problem: ScanProblem) -> str:
-    length = problem.axis.size
-    if length <= _SHORT_SLICE:
+def _choose_kernel(problem: ScanProblem, limits: Limits) -> str:
+    if problem.axis.size <= _SHORT_SLICE or (limits.software and problem.slices >= _MANY_SLICES_IN_SOFTWARE):
         return "slices"
     side_by_side = problem.batch and abs(problem.batch[-1].output_stride) < abs(problem.axis.output_stride)
     return "slices" if side_by_side and problem.slices >= _MANY_SLICES else "tiles"

@@ -80,8 +80,8 @@ def test_a_whole_problem_that_fits_is_one_window() -> None:
     ("sizes", "axis", "expected"),
     [
         ((10**6, 16), 1, "scan_slices"),
-        ((5, 64), 1, "scan_slices"),
-        ((5, 65), 1, "scan_tiles"),
+        ((5, 256), 1, "scan_slices"),
+        ((5, 257), 1, "scan_tiles"),
         ((1000, 4096), 1, "scan_tiles"),
         ((1000, 4096), 0, "scan_slices"),
         ((1000, 10), 0, "scan_tiles"),
@@ -89,6 +89,12 @@ def test_a_whole_problem_that_fits_is_one_window() -> None:
 )
 def test_the_kernel_for_a_shape(sizes: tuple[int, ...], axis: int, expected: str) -> None:
     assert kernels(plan_scan(packed_scan(sizes, axis), Limits()).passes) == [expected]
+
+
+def test_software_takes_an_invocation_a_slice_where_there_are_enough() -> None:
+    software = Limits(software=True)
+    assert kernels(plan_scan(packed_scan((128, 5000), 1), software).passes) == ["scan_slices"]
+    assert kernels(plan_scan(packed_scan((127, 4000), 1), software).passes) == ["scan_tiles"]
 
 
 def test_slices_of_one_tile_need_no_scratch() -> None:
