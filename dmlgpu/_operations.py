@@ -70,7 +70,7 @@ def scan_array(
         if include_initial and identity.layout.count:
             _fill(identity, operator.identity)
 
-    return _execute(array, operate, element, tuple(sizes), out, device, scans=True)
+    return _execute(array, operate, element, tuple(sizes), out, device)
 
 
 def round_array(
@@ -102,7 +102,7 @@ def round_array(
         result = np.empty(array.shape, element.dtype) if out is None else _host_out(out, element, array.shape)
         np.copyto(result, array)
         return result
-    return _execute(array, operate, element, array.shape, out, device, scans=False)
+    return _execute(array, operate, element, array.shape, out, device)
 
 
 def _checked(x: ArrayLike | DeviceArray) -> NDArray[Any] | DeviceArray:
@@ -159,8 +159,6 @@ def _execute(
     sizes: tuple[int, ...],
     out: NDArray[Any] | DeviceArray | None,
     device: Device | str | int | None,
-    *,
-    scans: bool,
 ) -> NDArray[Any] | DeviceArray:
     """Let `operate` work on a device and return the result as `array` came.
 
@@ -171,8 +169,6 @@ def _execute(
         home = _home(array, device)
         with home.lock:
             array._tensor.check_live()
-            if scans and array.size:
-                home.require(element)
             result = DeviceArray(empty(home, element, sizes)) if out is None else _device_out(out, home, element, sizes)
             if result.size:
                 operate(array._tensor, result._tensor)
@@ -183,8 +179,6 @@ def _execute(
         _check_device(device)
         return np.empty(sizes, element.dtype) if host is None else host
     where = resolve(device)
-    if scans and array.size:
-        where.require(element)
     with where.lock, ExitStack() as temporary:
         source = target = upload(where, array)
         temporary.callback(source.buffer.release)

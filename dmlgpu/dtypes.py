@@ -1,4 +1,4 @@
-"""The one table of element types: DirectML value, NumPy dtype, WGSL storage and accumulator, features needed."""
+"""The one table of element types: DirectML value, NumPy dtype, WGSL storage and accumulator, native features."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ class ElementType:
         Bytes an element: 1, 2, 4 or 8.
     format : {"int", "int64", "f16", "f32", "f64"}
         The shader piece ``wgsl/lib/element_<format>.wgsl`` that decodes, combines and encodes elements.
-        Signed and unsigned integers share one, because sums and products wrap alike.
+        Signed and unsigned integers share one, because sums and products wrap alike. Where the device lacks
+        `features`, ``element_f64_words.wgsl`` does the work of ``element_f64.wgsl``.
     accumulator_size : int
         Bytes of the shader's accumulator type, which is also the unit of scratch memory.
     features : tuple of str
-        The wgpu features that scans of this type need. Copies, conversions and roundings need none.
+        The wgpu features that scans of this type make use of where the device has them all; none is needed.
     """
 
     name: str

@@ -19,7 +19,6 @@ __all__ = [
     "ReleasedArrayError",
     "ShaderError",
     "SoftwareAdapterWarning",
-    "UnsupportedTypeError",
 ]
 
 
@@ -70,10 +69,6 @@ class AxisError(DmlGpuError, np.exceptions.AxisError):
 
     def __str__(self) -> str:
         return self._message
-
-
-class UnsupportedTypeError(ArrayTypeError):
-    """The element type needs a feature that the device does not have."""
 
 
 class DeviceError(DmlGpuError, RuntimeError):

@@ -103,8 +103,6 @@ def cumulative_sum(
         If `axis` is out of range, or left out where `x` has not 1 dimension.
     ArrayTypeError
         If `x`, `dtype` or `out` has a type that does not fit.
-    UnsupportedTypeError
-        If the result is float64 and the device cannot compute with it.
     ArgumentError
         If another argument has a value that does not fit.
     DeviceMemoryError
@@ -210,7 +208,7 @@ def cumulative_prod(
 
     Raises
     ------
-    AxisError, ArrayTypeError, UnsupportedTypeError, ArgumentError, DeviceMemoryError
+    AxisError, ArrayTypeError, ArgumentError, DeviceMemoryError
         As in `cumulative_sum`.
 
     Examples

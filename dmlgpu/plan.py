@@ -176,7 +176,8 @@ def _scan_pass(
         "output_log2_bits": element.log2_bits,
         "product": int(problem.operator is Operator.PRODUCT),
     }
-    if element.kind == "float":
+    in_words = element.format == "f64" and not limits.float64
+    if element.kind == "float" and not in_words:
         constants["opaque"] = int(limits.opaque)
     return make_pass(
         kernel,
@@ -186,7 +187,7 @@ def _scan_pass(
         workgroups,
         limits,
         one_buffer=one_buffer,
-        element_slot=element.format,
+        element_slot="f64_words" if in_words else element.format,
         tiles=tiles,
         exclusive=problem.exclusive,
         state_bytes=state * element.accumulator_size,

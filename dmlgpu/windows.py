@@ -39,6 +39,8 @@ class Limits:
     opaque : bool
         Whether the float operations of the order are hidden from the compiler, which costs nothing measurable
         (docs/kernels.md).
+    float64 : bool
+        Whether the device has 64-bit floats; without them float64 is computed on 32-bit words, with the same bits.
     """
 
     binding_bytes: int = 128 * 2**20
@@ -46,6 +48,7 @@ class Limits:
     workgroups: int = 65_535
     software: bool = False
     opaque: bool = True
+    float64: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import dmlgpu
-from dmlgpu import dtypes
 from dmlgpu.cli import info, main, system
 from dmlgpu.cli.system import DriverFile, driver_files, driver_folders, environment
 from dmlgpu.errors import DeviceError
@@ -39,7 +38,7 @@ class TestReport:
             assert f" {adapter.index}  {adapter.summary}\n" in out
             assert adapter.driver in " ".join(out.split())
         assert f"* {dmlgpu.default_device().description.index}  {dmlgpu.default_device().summary}\n" in out
-        for word in (*info.FEATURES, *info.LIMITS.values(), "element types", "subnormals survive   sum", "Vulkan"):
+        for word in (*info.FEATURES, *info.LIMITS.values(), "float64  ", "subnormals survive   sum", "Vulkan"):
             assert word in " ".join(out.split()) or word in out
 
     def test_json_says_the_same(self, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,8 +51,7 @@ class TestReport:
         assert found["adapters"][0]["limits"].keys() >= info.LIMITS.keys()
         assert found["chosen"]["index"] == chosen.description.index
         assert found["device"]["keeps_subnormals"] == dict(chosen.subnormals())
-        supported = [element.name for element in dtypes.ELEMENT_TYPES if chosen.supports(element)]
-        assert found["device"]["element_types"] == supported
+        assert found["device"]["native_float64"] == ({"shader-f64", "shader-int64"} <= chosen.description.features)
         assert found["problems"] == []
 
     def test_every_adapter_can_be_asked_for(self, capsys: pytest.CaptureFixture[str]) -> None:

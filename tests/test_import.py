@@ -103,7 +103,6 @@ def test_errors_are_also_the_builtin_kinds() -> None:
         errors.ArrayIndexError: IndexError,
         errors.AxisError: np.exceptions.AxisError,
         errors.DeviceMemoryError: MemoryError,
-        errors.UnsupportedTypeError: TypeError,
         errors.DeviceError: RuntimeError,
     }.items():
         assert issubclass(ours, theirs)

@@ -1,7 +1,7 @@
 """The node tests that the `onnx` package carries for CumSum, CumProd and Round, through the NumPy face.
 
-Inputs and expected values are integers and short decimals whose results float32 holds exactly, so that results are
-compared bit for bit, also where float64 cases are computed in float32 because the device has no float64.
+Inputs and expected values are integers and short decimals whose results are exact, so that they are compared bit for
+bit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from onnx.helper import get_attribute_value
 
 import dmlgpu
 from dmlgpu import reference
-from dmlgpu.dtypes import by_dtype
 
 Case = tuple[NodeProto, list[Any], NDArray[Any]]
 
@@ -55,7 +54,5 @@ def test_node(device: dmlgpu.Device, name: str, kind: Any) -> None:
     else:
         options = {attribute.name: bool(get_attribute_value(attribute)) for attribute in node.attribute}
         scan = {"CumSum": dmlgpu.cumulative_sum, "CumProd": dmlgpu.cumulative_prod}[node.op_type]
-        dtype = x.dtype if device.supports(by_dtype(x.dtype)) else np.dtype(np.float32)
-        expected = expected.astype(dtype)
-        result = scan(given, axis=axis[0], dtype=dtype, device=device, **options)
+        result = scan(given, axis=axis[0], dtype=x.dtype, device=device, **options)
     assert reference.first_difference(np.asarray(result), expected) is None

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ..dtypes import ELEMENT_TYPES
 from ..errors import DmlGpuError
 from .console import say
 from .system import driver_files, environment, versions, vulkan_loader
@@ -85,7 +84,7 @@ def _inspect(report: dict[str, Any], choice: str | None) -> None:
     report["chosen"] = {"index": chosen.index, "reason": _reason(choice, len(found))}
     device = resolve_device(chosen.index)
     report["device"] = {
-        "element_types": [element.name for element in ELEMENT_TYPES if device.supports(element)],
+        "native_float64": device.limits.float64,
         "keeps_subnormals": dict(device.subnormals()),
     }
 
@@ -140,10 +139,9 @@ def render(report: Mapping[str, Any]) -> str:
         lines += _render_adapter(adapter, chosen["reason"] if chosen and chosen["index"] == adapter["index"] else None)
     if report["device"]:
         kept = ", ".join(f"{name} {_yes(keeps)}" for name, keeps in report["device"]["keeps_subnormals"].items())
-        types = report["device"]["element_types"]
-        missing = [element.name for element in ELEMENT_TYPES if element.name not in types]
+        native = report["device"]["native_float64"]
         lines += ["", "device"]
-        lines += _wrapped("  element types        ", ", ".join(types) + f"; not {', '.join(missing)}" * bool(missing))
+        lines += _wrapped("  float64              ", "native" if native else "on 32-bit words, with the same bits")
         lines += _wrapped("  subnormals survive   ", kept)
     vulkan = report["vulkan"]
     lines += ["", f"Vulkan loader: {vulkan['loader']}"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import AxisError, UnsupportedTypeError
+from ..errors import AxisError
 from .console import CommandError, say
 from .csv_files import read_table, write_table
 from .files import check_output, input_format, read_npy, replacing, write_npy
@@ -103,21 +103,15 @@ def _operator(arguments: Namespace) -> tuple[_Compute, Device]:
         if arguments.command == "round":
             return round(array if dtype is None else array.astype(dtype), mode=arguments.mode, device=device)
         scan = cumulative_sum if arguments.command == "cumsum" else cumulative_prod
-        try:
-            return scan(
-                array,
-                axis=axis,
-                dtype=dtype,
-                include_initial=arguments.include_initial,
-                exclusive=arguments.exclusive,
-                reverse=arguments.reverse,
-                device=device,
-            )
-        except UnsupportedTypeError as error:
-            raise CommandError(
-                f"{device.summary} has no float64; give --dtype float32 to compute with fewer digits, or choose "
-                "another adapter with --device ('dmlgpu info' lists them)"
-            ) from error
+        return scan(
+            array,
+            axis=axis,
+            dtype=dtype,
+            include_initial=arguments.include_initial,
+            exclusive=arguments.exclusive,
+            reverse=arguments.reverse,
+            device=device,
+        )
 
     return compute, device
 

@@ -14,7 +14,6 @@ from .constants import DML_TENSOR_DATA_TYPE
 from .hresults import invalid_argument
 from .mapping import operator_problem
 from .operator_rules import Description, ValidOperator, validate_operator
-from .operator_structs import DML_ELEMENT_WISE_ROUND_OPERATOR_DESC
 from .placement import image, view
 from .tensor_rules import layout
 
@@ -48,8 +47,6 @@ def execute(desc: Description, array: NDArray[Any], *, device: Device | str | in
         With E_INVALIDARG, if the description breaks a rule or the array does not fit it.
     ArrayTypeError
         If `desc` is no description or `array` no NumPy array.
-    UnsupportedTypeError
-        If the device cannot compute in the element type.
     DeviceMemoryError
         If a tensor is larger than a buffer of the device can be.
 
@@ -67,8 +64,6 @@ def execute(desc: Description, array: NDArray[Any], *, device: Device | str | in
     from ..runtime.device import resolve_device
 
     gpu = resolve_device(device)
-    if not isinstance(operator.desc, DML_ELEMENT_WISE_ROUND_OPERATOR_DESC):
-        gpu.require(operator.element)
     source, target = layout(operator.input), layout(operator.output)
     with gpu.lock, ExitStack() as stack:
 

@@ -13,14 +13,13 @@ import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
-from ..dtypes import ElementType, by_name
+from ..dtypes import by_name
 from ..errors import (
     ArrayTypeError,
     DeviceError,
     DeviceReleasedError,
     ReleasedArrayError,
     SoftwareAdapterWarning,
-    UnsupportedTypeError,
 )
 from ..plan import plan_elementwise, plan_scan
 from ..problem import ElementwiseProblem, Layout, Operator, ScanProblem, scan_problem
@@ -32,7 +31,7 @@ from .pipelines import Pipelines
 
 __all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter"]
 
-_WANTED_FEATURES = ("shader-f64", "shader-int64")
+_WANTED_FEATURES = by_name("float64").features
 
 
 class Device:
@@ -96,6 +95,7 @@ class Device:
             offset_alignment=granted["min-storage-buffer-offset-alignment"],
             workgroups=granted["max-compute-workgroups-per-dimension"],
             software=chosen.is_software,
+            float64=all(feature in self.gpu_device.features for feature in _WANTED_FEATURES),
         )
         self._executor = Executor(self.gpu_device)
         self._staging = Staging(self.gpu_device)
@@ -138,18 +138,6 @@ class Device:
             if not self.released:
                 self._released = True
                 self.gpu_device.destroy()
-
-    def supports(self, element: ElementType) -> bool:
-        """Whether the device can scan elements of a type. Copies, conversions and roundings need nothing special."""
-        return all(feature in self.gpu_device.features for feature in element.features)
-
-    def require(self, element: ElementType) -> None:
-        """Raise UnsupportedTypeError, with a way out, unless the device can scan elements of a type."""
-        if not self.supports(element):
-            raise UnsupportedTypeError(
-                f"{element} scans need an adapter with {' and '.join(element.features)}, which {self.summary!r} does "
-                "not have: pass dtype=numpy.float32, or choose another device (dmlgpu.devices() lists them)"
-            )
 
     def allocate(self, nbytes: int) -> Buffer:
         """Return zero-filled memory.
@@ -219,14 +207,11 @@ class Device:
         ------
         DeviceReleasedError, ReleasedArrayError
             If the device or a buffer is gone.
-        UnsupportedTypeError
-            If the device cannot scan elements of this type.
         """
         with self.lock:
             self._check(source, target)
             one_buffer = source is target
             if isinstance(problem, ScanProblem):
-                self.require(problem.element)
                 plan = plan_scan(problem, self.limits, one_buffer=one_buffer, kernel=kernel)
             else:
                 plan = plan_elementwise(problem, self.limits, one_buffer=one_buffer)
