@@ -44,9 +44,10 @@ def statistics(array: NDArray[Any]) -> Statistics:
         part = flat[start : start + _AT_ONCE]
         missing = np.isnan(part) if part.dtype.kind == "f" else np.zeros(part.shape, np.bool_)
         nans += int(np.count_nonzero(missing))
-        if missing.all():
+        present = part[~missing]
+        if not present.size:
             continue
-        low, high = (np.fmin.reduce(part), np.fmax.reduce(part)) if part.dtype.kind != "b" else (part.min(), part.max())
+        low, high = present.min(), present.max()
         least = low if least is None else min(least, low)
         greatest = high if greatest is None else max(greatest, high)
     return Statistics(least, greatest, nans)

@@ -1,0 +1,49 @@
+# make demo    the main job on a real data set, checked, with a table and a plot
+# make test    the whole test suite
+# make lint    ruff and mypy
+# make test-swiftshader, make test-opengl    the suite on two other software devices
+# make test-default-limits    the suite on a device with no more than WebGPU's default limits
+# make test-tint    every shader through Tint, the other compiler of WGSL
+#
+# Each does its own set-up first (scripts/set_up.py) and can be run again and again. PYTHON= chooses the Python that the
+# environment .venv is made with, DMLGPU_ADAPTER= the device, PYTEST_ARGS= adds to pytest's arguments.
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+VENV_BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+
+.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint lint setup-demo setup-test swiftshader clean
+.NOTPARALLEL:
+
+demo: setup-demo
+	$(VENV_BIN)/python examples/demo.py
+
+test: setup-test
+	$(VENV_BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-swiftshader test-tint: export VK_DRIVER_FILES := $(CURDIR)/.cache/swiftshader/vk_swiftshader_icd.json
+test-swiftshader test-tint: export DMLGPU_ADAPTER := SwiftShader
+test-swiftshader: swiftshader test
+
+test-tint: swiftshader setup-test
+	$(VENV_BIN)/python -m pytest -m tint $(PYTEST_ARGS)
+
+test-opengl: export DMLGPU_ADAPTER := OpenGL
+test-opengl: test
+
+test-default-limits: export DMLGPU_TEST_LIMITS := default
+test-default-limits: test
+
+lint: setup-test
+	$(VENV_BIN)/ruff check
+	$(VENV_BIN)/ruff format --check
+	$(VENV_BIN)/mypy
+
+setup-demo setup-test: setup-%:
+	@$(PYTHON) scripts/set_up.py $*
+
+swiftshader:
+	@$(PYTHON) scripts/swiftshader.py
+
+clean:
+	rm -rf .venv .cache build dist examples/output

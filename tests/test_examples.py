@@ -1,0 +1,89 @@
+"""The examples run, say what is true, and fail when a result is wrong."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+
+
+def run(script: str, *arguments: str, cwd: Path) -> str:
+    """Run an example in a process of its own; return its standard output."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(EXAMPLES / script), *arguments]
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, f"{script}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture
+def demo() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("dmlgpu_demo", EXAMPLES / "demo.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_demo_checks_draws_and_shows_what_the_readme_shows(tmp_path: Path) -> None:
+    output = run("demo.py", "-o", "picture.png", cwd=tmp_path)
+    assert "All checks passed.\nPlot: picture.png" in output
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    first, last = output.index("             prices,"), output.index("Mean unemployment")
+    assert f"```text\n{output[first:last]}```" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_demo_runs_without_matplotlib(tmp_path: Path) -> None:
+    hide = "import sys; sys.modules['matplotlib'] = None; sys.argv = ['demo.py', '-o', 'picture.png']; "
+    start = f"import runpy; runpy.run_path({str(EXAMPLES / 'demo.py')!r}, run_name='__main__')"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", hide + start], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    assert "All checks passed.\nNo plot, because matplotlib is not installed" in done.stdout
+    assert not (tmp_path / "picture.png").exists()
+
+
+def test_demo_fails_on_one_wrong_bit(
+    demo: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    right = demo.dmlgpu.cumulative_sum
+
+    def wrong(x: np.ndarray, *, axis: int) -> np.ndarray:
+        y = right(x, axis=axis)
+        y[1, 100] = np.nextafter(y[1, 100], np.float32(np.inf))
+        return y
+
+    monkeypatch.setattr(demo.dmlgpu, "cumulative_sum", wrong)
+    assert demo.main(["-o", str(tmp_path / "picture.png")]) == 1
+    output = capsys.readouterr().out
+    assert "A CHECK FAILED." in output
+    assert "NO: [1, 100]" in output
+
+
+def test_numpy_face_prints_what_numpy_would(tmp_path: Path) -> None:
+    x = np.array([[1, 2, 3], [4, 5, 6]], dtype=np.float32)
+    output = run("numpy_face.py", cwd=tmp_path)
+    assert f"axis 1\n{np.cumsum(x, axis=1)}\n" in output
+    assert f"backwards\n{np.cumsum(x[:, ::-1], axis=1)}\n" in output
+
+
+def test_directml_structs_computes_and_shows_an_error(tmp_path: Path) -> None:
+    x = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
+    output = run("directml_structs.py", cwd=tmp_path)
+    assert f"is\n{np.cumsum(x[:, ::-1], axis=1)[:, ::-1] - x}\n" in output
+    assert f"halves\n{np.floor(x / 2 + 0.5)}\n" in output
+    assert "0x80070057: " in output
+    assert "FLOAT16 while tensor 'InputTensor' has DataType DML_TENSOR_DATA_TYPE_FLOAT32" in output

@@ -1,0 +1,194 @@
+"""The wheel and the editable install work, and what the README shows is what one gets."""
+
+from __future__ import annotations
+
+import email
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import hatchling
+import numpy as np
+import pytest
+import wgpu
+
+import dmlgpu
+from dmlgpu import reference
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SHADERS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "wgsl").rglob("*.wgsl"))
+# The device that the README's sample output names; elsewhere another one stands in its place.
+SAMPLE_DEVICE = "llvmpipe (LLVM 15.0.6, 256 bits) (CPU) via Vulkan"
+
+
+def run(command: list[str], cwd: Path, **environment: str) -> str:
+    """Run a command; return its standard output, or fail with all it printed."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(command, cwd=cwd, env=inherited | environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, f"{command}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment with this package and, from the running one, what it depends on."""
+
+    folder: Path
+
+    @property
+    def scripts(self) -> Path:
+        return self.folder / ("Scripts" if os.name == "nt" else "bin")
+
+    @property
+    def python(self) -> str:
+        return str(self.scripts / "python")
+
+    @classmethod
+    def make(cls, folder: Path, *requirement: str) -> Environment:
+        """Make one without the network: a .pth file leads to the dependencies in the running environment.
+
+        Python does not follow .pth files in such a place, so an editable install of dmlgpu there stays invisible.
+        """
+        venv.create(folder, with_pip=False, symlinks=os.name != "nt")
+        environment = cls(folder)
+        purelib = run([environment.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], folder)
+        places = {str(Path(module.__file__).parent.parent) for module in (np, wgpu, hatchling)}
+        Path(purelib.strip(), "dependencies.pth").write_text("\n".join(sorted(places)))
+        pip = [sys.executable, "-m", "pip", "--python", environment.python, "--disable-pip-version-check"]
+        run([*pip, "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", *requirement], folder)
+        return environment
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run([sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)], folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return Environment.make(tmp_path_factory.mktemp("installed"), str(wheel))
+
+
+@pytest.fixture(scope="module")
+def editable(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return Environment.make(tmp_path_factory.mktemp("editable"), "--editable", str(ROOT))
+
+
+def test_wheel_contains_the_package_and_its_shaders_only(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert len(SHADERS) > 5
+    assert {f"dmlgpu/{shader}" for shader in SHADERS} <= set(names)
+    assert {"dmlgpu/py.typed", "dmlgpu/__init__.py", "dmlgpu/runtime/device.py"} <= set(names)
+    assert {re.split("[/-]", name)[0] for name in names} == {"dmlgpu"}
+    assert not [name for name in names if "test" in name or "__pycache__" in name]
+
+
+def test_wheel_metadata(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (info,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    metadata = email.message_from_bytes(archive.read(info))
+    requirements = metadata.get_all("Requires-Dist") or []
+    at_run_time = [requirement for requirement in requirements if "extra ==" not in requirement]
+    assert sorted(re.split("[><=]", requirement)[0] for requirement in at_run_time) == ["numpy", "wgpu"]
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["License-Expression"] == "MIT"
+    assert metadata["License-File"] == "LICENSE"
+    entry_points = archive.read(info.replace("METADATA", "entry_points.txt")).decode()
+    assert "dmlgpu = dmlgpu.cli:main" in entry_points
+
+
+def test_source_archive_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir"]
+    run([*build, str(tmp_path), "--sdist", str(ROOT)], tmp_path)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    run([sys.executable, "-m", "tarfile", "--extract", str(archive), str(tmp_path)], tmp_path)
+    (source,) = tmp_path.glob("dmlgpu-*/")
+    run([*build, str(tmp_path), "--wheel", str(source)], tmp_path)
+    (rebuilt,) = tmp_path.glob("*.whl")
+    assert zipfile.ZipFile(rebuilt).namelist() == zipfile.ZipFile(wheel).namelist()
+    assert (source / "tests" / "test_packaging.py").is_file()
+    assert (source / "Makefile").is_file()
+
+
+@pytest.mark.parametrize("kind", ["installed", "editable"])
+def test_package_and_shaders_are_found(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    environment: Environment = request.getfixturevalue(kind)
+    show = "import dmlgpu, dmlgpu.shaders; print(dmlgpu.__file__); print(dmlgpu.shaders.folder())"
+    package, shaders = map(Path, run([environment.python, "-c", show], tmp_path).splitlines())
+    if kind == "installed":
+        assert environment.folder.resolve() in package.resolve().parents
+        assert shaders == package.parent / "wgsl"
+    else:
+        assert package == ROOT / "dmlgpu" / "__init__.py"
+        assert shaders == ROOT / "wgsl"
+
+
+@pytest.mark.parametrize("kind", ["installed", "editable"])
+@pytest.mark.parametrize("way", ["module", "script"])
+def test_it_computes_outside_the_checkout(kind: str, way: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    environment: Environment = request.getfixturevalue(kind)
+    x = np.random.default_rng(1).standard_normal((3, 300), dtype=np.float32)
+    np.save(tmp_path / "x.npy", x)
+    command = [environment.python, "-m", "dmlgpu"] if way == "module" else [str(environment.scripts / "dmlgpu")]
+    run([*command, "cumsum", "x.npy", "--axis", "1", "-o", "y.npy"], tmp_path)
+    y = np.load(tmp_path / "y.npy")
+    assert reference.first_difference(y, reference.cumulative(x, "sum", axis=1)) is None
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    """Return the README's code blocks in a language, each with the ``text`` block that follows it, if one does."""
+    pattern = rf"^```{language}\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?"
+    return [(code, output or "") for code, output in re.findall(pattern, README, re.MULTILINE | re.DOTALL)]
+
+
+def shown(text: str) -> str:
+    """Return sample output as it is on the device of this run."""
+    return text.replace(SAMPLE_DEVICE, dmlgpu.default_device().summary)
+
+
+@pytest.mark.parametrize("number", range(len(blocks("python"))))
+def test_readme_python(number: int, installed: Environment, tmp_path: Path) -> None:
+    code, output = blocks("python")[number]
+    assert output
+    assert run([installed.python, "-c", code], tmp_path) == shown(output)
+
+
+@pytest.mark.parametrize("number", range(len(blocks("console"))))
+def test_readme_console(number: int, installed: Environment, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
+    path = os.pathsep.join([str(installed.scripts), os.environ["PATH"]])
+    session = blocks("console")[number][0]
+    commands = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", session, re.MULTILINE)
+    assert commands
+    for command, output in commands:
+        assert run(["bash", "-c", command], tmp_path, PATH=path) == shown(output)
+
+
+def test_readme_links_lead_somewhere() -> None:
+    for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").rglob("*.md")]:
+        targets = re.findall(r"\]\(([^)#]+)", document.read_text(encoding="utf-8"))
+        missing = [target for target in targets if "://" not in target and not (document.parent / target).exists()]
+        assert not missing, f"{document} links to {missing}"
+
+
+def test_index_of_the_documentation_is_complete() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    missing = [path.name for path in (ROOT / "docs").glob("*.md") if f"]({path.name})" not in index]
+    assert missing == ["README.md"]
+
+
+def test_readme_commands_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:^|`)make ([a-z-]+)", README, re.MULTILINE))
+    assert named >= {"demo", "test", "lint", "test-swiftshader", "test-opengl"}
+    assert named <= set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
