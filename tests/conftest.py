@@ -1,13 +1,29 @@
-"""Devices for the suite. A missing adapter is a failure, never a skip."""
+"""Devices for the suite. A missing adapter is a failure, never a skip.
+
+With ``DMLGPU_TEST_LIMITS=default`` the whole suite runs on a device that was requested with WebGPU's default limits.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
+from dmlgpu.runtime import device as device_module
 from dmlgpu.runtime.backend import DEFAULT_LIMITS
 from dmlgpu.runtime.device import Device, default_device
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _limits() -> None:
+    """Open the default device with the limits that DMLGPU_TEST_LIMITS asks for, before any test does."""
+    wanted = os.environ.get("DMLGPU_TEST_LIMITS", "")
+    assert wanted in ("", "default"), f"DMLGPU_TEST_LIMITS is {wanted!r}; it is 'default' or not set"
+    if wanted:
+        device = Device(limits=DEFAULT_LIMITS)
+        device_module._open[device.summary] = device
+        assert default_device() is device
 
 
 @pytest.fixture(scope="session")
