@@ -141,7 +141,8 @@ def _chunks(problem: ScanProblem | ElementwiseProblem, limits: Limits, one_buffe
             capacity //= 2  # so that one binding holds both where two would meet
         # A window's range begins and ends anywhere within the alignment.
         capacity -= limits.offset_alignment + 4
-    return chunk_sizes((*window.batch, window.axis), (elements[0].itemsize, elements[1].itemsize), capacity)
+    itemsizes = (elements[0].itemsize, elements[1].itemsize)
+    return chunk_sizes((*window.batch, window.axis), itemsizes, capacity, limits.dispatch_elements)
 
 
 def _choose_kernel(problem: ScanProblem, limits: Limits) -> str:

@@ -18,8 +18,11 @@ __all__ = ["SPAN", "Limits", "Range", "Window", "byte_range", "chunk_sizes", "wi
 SPAN = 65_536
 """Elements of a span of the canonical order: where the axis is cut, whole spans keep the carried state small."""
 
-MAX_WINDOW_ELEMENTS = 2**28
-"""Elements of one dispatch at most, so that none runs into a driver's watchdog on a modest GPU."""
+DISPATCH_ELEMENTS = 2**28
+"""Elements of one dispatch and of one submission at most, so that none runs into a watchdog on a modest GPU."""
+SOFTWARE_DISPATCH_ELEMENTS = 2**24
+"""The same on a CPU: wgpu's OpenGL backend ends the process if a thread waits 6 seconds for
+another's submission (1 second on Windows)."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Limits:
         The most workgroups in one dimension of a grid.
     software : bool
         Whether the adapter computes on the CPU.
+    dispatch_elements : int
+        The most elements of a dispatch, and of a submission.
     opaque : bool
         Whether the float operations of the order are hidden from the compiler, which costs nothing measurable
         (docs/kernels.md).
@@ -47,6 +52,7 @@ class Limits:
     offset_alignment: int = 256
     workgroups: int = 65_535
     software: bool = False
+    dispatch_elements: int = DISPATCH_ELEMENTS
     opaque: bool = True
     float64: bool = False
 
@@ -121,7 +127,7 @@ def byte_range(offset: int, dims: Sequence[tuple[int, int]], itemsize: int, alig
 
 
 def chunk_sizes(
-    dims: Sequence[Dimension], itemsizes: tuple[int, int], capacity: int, max_elements: int = MAX_WINDOW_ELEMENTS
+    dims: Sequence[Dimension], itemsizes: tuple[int, int], capacity: int, max_elements: int = DISPATCH_ELEMENTS
 ) -> list[int]:
     """Return the size to cut each dimension to, so that every window of either tensor spans at most `capacity` bytes.
 

@@ -111,6 +111,12 @@ def test_the_environment_variable_chooses_and_the_argument_wins(monkeypatch: pyt
         resolve_device("nonsense")
 
 
+def test_adapters_are_asked_for_once() -> None:
+    """Devices of two enumerations share an OpenGL context without a common lock, which ends the process."""
+    assert [a.adapter for a in devices()] == [a.adapter for a in devices()]
+    assert devices()[0].adapter is devices()[0].adapter
+
+
 def test_each_adapter_is_opened_once(device: Device) -> None:
     assert resolve_device(None) is device
     assert resolve_device(device.description.index) is resolve_device(str(device.description.index))
@@ -303,8 +309,7 @@ def test_long_plans_are_cut_into_submissions(device: Device, monkeypatch: pytest
         real(gpu_device, command_buffers)
 
     monkeypatch.setattr("dmlgpu.runtime.execute.submit", counting)
-    monkeypatch.setattr("dmlgpu.runtime.execute._MAX_ELEMENTS", 5000)
-    monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=4096))
+    monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=4096, dispatch_elements=5000))
     check_scan(device, numbers((20_000,), np.float32), "sum", 0)
     assert count >= 4
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -46,10 +47,21 @@ def _quiet_windowing() -> Iterator[None]:
         os.environ.pop("XDG_RUNTIME_DIR", None)
 
 
+_adapters: list[wgpu.GPUAdapter] = []
+_adapters_lock = threading.Lock()
+
+
 def enumerate_adapters() -> list[wgpu.GPUAdapter]:
-    """Return the adapters that wgpu sees, in its order."""
-    with _quiet_windowing():
-        return list(wgpu.gpu.enumerate_adapters_sync())
+    """Return the adapters that wgpu sees, in its order, as they were when first asked for.
+
+    wgpu's OpenGL backend has one context for all adapters but a lock for each enumeration's: devices of two
+    enumerations, or an enumeration beside a device, can meet in the context, and that ends the process.
+    """
+    with _adapters_lock:
+        if not _adapters:
+            with _quiet_windowing():
+                _adapters.extend(wgpu.gpu.enumerate_adapters_sync())
+        return list(_adapters)
 
 
 def native_version() -> str:

@@ -23,7 +23,7 @@ from ..errors import (
 )
 from ..plan import plan_elementwise, plan_scan
 from ..problem import ElementwiseProblem, Layout, Operator, ScanProblem, scan_problem
-from ..windows import Limits
+from ..windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Limits
 from .adapters import ENVIRONMENT_VARIABLE, AdapterDescription, devices, select_adapter
 from .execute import Executor
 from .memory import Buffer, Readback, Staging, read, write
@@ -95,6 +95,7 @@ class Device:
             offset_alignment=granted["min-storage-buffer-offset-alignment"],
             workgroups=granted["max-compute-workgroups-per-dimension"],
             software=chosen.is_software,
+            dispatch_elements=SOFTWARE_DISPATCH_ELEMENTS if chosen.is_software else DISPATCH_ELEMENTS,
             float64=all(feature in self.gpu_device.features for feature in _WANTED_FEATURES),
         )
         self._executor = Executor(self.gpu_device)
@@ -215,7 +216,7 @@ class Device:
                 plan = plan_scan(problem, self.limits, one_buffer=one_buffer, kernel=kernel)
             else:
                 plan = plan_elementwise(problem, self.limits, one_buffer=one_buffer)
-            self._executor.run(plan, source.gpu_buffer, target.gpu_buffer)
+            self._executor.run(plan, source.gpu_buffer, target.gpu_buffer, self.limits.dispatch_elements)
 
     def subnormals(self) -> Mapping[str, bool]:
         """Whether float32 subnormals survive sums and products, as measured once on the device.

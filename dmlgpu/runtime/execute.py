@@ -12,8 +12,6 @@ from .pipelines import Pipelines
 
 __all__ = ["Executor", "submit"]
 
-_MAX_ELEMENTS = 2**28
-"""Elements of one submission, so that none runs into a driver's watchdog."""
 _MAX_PASSES = 512
 
 _UNIFORM = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
@@ -37,13 +35,16 @@ class Executor:
         self._uniforms = gpu_device.create_buffer(size=self._stride * _MAX_PASSES, usage=_UNIFORM)
         self._scratch: Any = None
 
-    def run(self, plan: Plan, source: Any, target: Any) -> None:
-        """Record and submit the passes of a plan over two wgpu buffers, which may be the same."""
+    def run(self, plan: Plan, source: Any, target: Any, max_elements: int) -> None:
+        """Record and submit the passes of a plan over two wgpu buffers, which may be the same.
+
+        Passes of together more than `max_elements` elements go into submissions of their own.
+        """
         scratch = self._scratch_of(plan.state_bytes)
         batch: list[Pass] = []
         elements = 0
         for one in plan.passes:
-            if batch and (elements + one.elements > _MAX_ELEMENTS or len(batch) == _MAX_PASSES):
+            if batch and (elements + one.elements > max_elements or len(batch) == _MAX_PASSES):
                 self._submit(batch, source, target, scratch)
                 batch, elements = [], 0
             batch.append(one)
