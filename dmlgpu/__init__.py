@@ -12,6 +12,7 @@ from . import errors
 from .array import DeviceArray, asarray
 from .errors import DmlGpuError, SoftwareAdapterWarning
 from .functions import cumulative_prod, cumulative_sum, round
+from .interop import from_wgpu
 
 if TYPE_CHECKING:
     from . import directml
@@ -32,6 +33,7 @@ __all__ = [
     "devices",
     "directml",
     "errors",
+    "from_wgpu",
     "round",
 ]
 

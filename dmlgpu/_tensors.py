@@ -34,7 +34,7 @@ class Tensor:
     buffer : Buffer
         The memory, which views share.
     element : ElementType
-        The type of the elements; one buffer holds one type.
+        The type of the elements; in a caller's buffer, others may have another.
     layout : Layout
         Where the elements lie.
     """
@@ -105,11 +105,18 @@ def packed(source: Tensor, element: ElementType) -> Tensor:
     return target
 
 
+def _bytes(tensor: Tensor) -> Layout:
+    """Return where the bytes of a tensor lie, so that tensors of different types can be compared."""
+    layout, itemsize = tensor.layout, tensor.element.itemsize
+    strides = (*(stride * itemsize for stride in layout.strides), 1)
+    return Layout((*layout.sizes, itemsize), strides, layout.offset * itemsize)
+
+
 @contextmanager
 def apart(source: Tensor, target: Tensor) -> Iterator[Tensor]:
     """Give `source`, or a temporary copy of it if an operator that writes `target` would overwrite what it reads."""
-    meets = source.buffer is target.buffer and overlap(source.layout, target.layout)
-    if meets and not same_places(source.layout, target.layout):
+    read, written = _bytes(source), _bytes(target)
+    if source.buffer is target.buffer and overlap(read, written) and not same_places(read, written):
         staged = packed(source, source.element)
         try:
             yield staged
@@ -149,7 +156,7 @@ def _readable(source: Tensor) -> Iterator[Tensor]:
     """Give a tensor of the same elements that is worth downloading with all that lies between them."""
     low, high = source.layout.extent
     small = (high - low) * source.element.itemsize <= _WHOLE_EXTENT
-    if small or source.layout.is_packed or high - low < source.layout.count:
+    if source.buffer.readable and (small or source.layout.is_packed or high - low < source.layout.count):
         yield source
     else:
         temporary = packed(source, source.element)

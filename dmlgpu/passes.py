@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .dtypes import ElementType
 from .windows import Limits, Range, Window, byte_range
 
-__all__ = ["Bindings", "Pass", "PipelineKey", "Plan", "bind", "grid_of", "make_pass"]
+__all__ = ["Bindings", "Pass", "PipelineKey", "Plan", "bind", "grid_of", "make_pass", "writable_input"]
+
+_TOKEN_BYTES = 8
+"""The largest accumulator: a scan that keeps nothing between passes binds one, because its kernel names the binding."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,11 @@ class Plan:
 
     passes: tuple[Pass, ...]
     state_bytes: int
+
+    @property
+    def scratch_bytes(self) -> int:
+        """The bytes of `state_bytes` that the passes really use: 0 where the binding is there for its name's sake."""
+        return 0 if self.state_bytes <= _TOKEN_BYTES else self.state_bytes
 
 
 @dataclass(frozen=True)
@@ -195,3 +203,16 @@ def make_pass(
         state_bytes,
         window.elements,
     )
+
+
+def writable_input(plan: Plan) -> Plan:
+    """Return a plan for two buffers with the input bound read_write.
+
+    WebGPU tracks usage by buffer, so that an input needs this where its buffer holds the scratch memory too.
+    """
+    return Plan(tuple(_writable_input(one) for one in plan.passes), plan.state_bytes)
+
+
+def _writable_input(one: Pass) -> Pass:
+    slots = tuple(("input", "shared") if slot == ("input", "separate") else slot for slot in one.pipeline.slots)
+    return replace(one, pipeline=replace(one.pipeline, slots=slots))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from .dtypes import ElementType
 from .passes import Pass, Plan, bind, make_pass
 from .problem import Dimension, ElementwiseProblem, Operator, ScanProblem
 from .windows import SPAN, Limits, Window, chunk_sizes, windows
 
-__all__ = ["KERNELS", "is_in_place", "plan_elementwise", "plan_scan"]
+__all__ = ["KERNELS", "any_placement", "is_in_place", "plan_elementwise", "plan_problem", "plan_scan"]
 
 KERNELS = ("slices", "tiles")
 """The ways to scan: an invocation a slice, or a workgroup a tile."""
@@ -44,14 +44,38 @@ _NO_AXIS = Dimension(1, 0, 0)
 
 def is_in_place(problem: ScanProblem | ElementwiseProblem) -> bool:
     """Whether every element's input and output have the same position, if both are in one buffer."""
-    window, _ = _whole(problem)
-    return problem.input_offset == problem.output_offset and all(
-        dimension.size == 1 or dimension.input_stride == dimension.output_stride
-        for dimension in (*window.batch, window.axis)
+    window, (source, target) = _whole(problem)
+    same_size = source.itemsize == target.itemsize
+    return (
+        same_size
+        and problem.input_offset == problem.output_offset
+        and all(
+            dimension.size == 1 or dimension.input_stride == dimension.output_stride
+            for dimension in (*window.batch, window.axis)
+        )
     )
 
 
-def plan_scan(problem: ScanProblem, limits: Limits, *, one_buffer: bool = False, kernel: str | None = None) -> Plan:
+def any_placement(problem: ScanProblem | ElementwiseProblem, limits: Limits) -> list[int]:
+    """Return sizes of windows that fit wherever the two tensors lie, in one buffer or two.
+
+    A plan made with them needs the same scratch memory for every placement, so that it can be told beforehand.
+    """
+    window, elements = _whole(problem)
+    # Half a binding for each tensor, should both lie so near that they share one.
+    capacity = limits.binding_bytes // 2 - (limits.offset_alignment + 4)
+    itemsizes = (elements[0].itemsize, elements[1].itemsize)
+    return chunk_sizes((*window.batch, window.axis), itemsizes, capacity, limits.dispatch_elements)
+
+
+def plan_scan(
+    problem: ScanProblem,
+    limits: Limits,
+    *,
+    one_buffer: bool = False,
+    kernel: str | None = None,
+    chunks: Sequence[int] | None = None,
+) -> Plan:
     """Choose kernels and windows for a scan.
 
     Parameters
@@ -64,13 +88,15 @@ def plan_scan(problem: ScanProblem, limits: Limits, *, one_buffer: bool = False,
         Whether input and output are in one buffer. They must then be in place, or not overlap.
     kernel : {None, "slices", "tiles"}
         Force a kernel, for tests and benchmarks; windows that cannot hold whole spans take "slices" all the same.
+    chunks : sequence of int, optional
+        The sizes of windows that `any_placement` returned; by default the largest for this placement.
 
     Returns
     -------
     Plan
         The passes, none of which depends on anything but the arguments.
     """
-    chunks = _chunks(problem, limits, one_buffer)
+    chunks = _chunks(problem, limits, one_buffer) if chunks is None else list(chunks)
     if chunks[-1] < problem.axis.size and chunks[-1] % SPAN:
         kernel = "slices"
     kernel = kernel or _choose_kernel(problem, limits)
@@ -91,7 +117,9 @@ def plan_scan(problem: ScanProblem, limits: Limits, *, one_buffer: bool = False,
     return Plan(passes, max(one.state_bytes for one in passes))
 
 
-def plan_elementwise(problem: ElementwiseProblem, limits: Limits, *, one_buffer: bool = False) -> Plan:
+def plan_elementwise(
+    problem: ElementwiseProblem, limits: Limits, *, one_buffer: bool = False, chunks: Sequence[int] | None = None
+) -> Plan:
     """Choose windows for a rounding or a conversion; parameters and result as for `plan_scan`."""
     source, target = problem.source, problem.target
     constants = {"input_log2_bits": source.log2_bits, "output_log2_bits": target.log2_bits}
@@ -107,6 +135,7 @@ def plan_elementwise(problem: ElementwiseProblem, limits: Limits, *, one_buffer:
         constants["output_kind"] = 0 if same else _KINDS[target.kind]
     constants["flat"] = int(len(problem.dimensions) <= 1)
     offsets = (problem.input_offset, problem.output_offset)
+    chunks = _chunks(problem, limits, one_buffer) if chunks is None else chunks
     passes = tuple(
         make_pass(
             kernel,
@@ -118,9 +147,23 @@ def plan_elementwise(problem: ElementwiseProblem, limits: Limits, *, one_buffer:
             one_buffer=one_buffer,
             mode=mode,
         )
-        for window in windows(problem.dimensions, _NO_AXIS, offsets, _chunks(problem, limits, one_buffer))
+        for window in windows(problem.dimensions, _NO_AXIS, offsets, chunks)
     )
     return Plan(passes, 0)
+
+
+def plan_problem(
+    problem: ScanProblem | ElementwiseProblem,
+    limits: Limits,
+    *,
+    one_buffer: bool = False,
+    kernel: str | None = None,
+    chunks: Sequence[int] | None = None,
+) -> Plan:
+    """Plan a problem of either kind; parameters and result as for `plan_scan`."""
+    if isinstance(problem, ScanProblem):
+        return plan_scan(problem, limits, one_buffer=one_buffer, kernel=kernel, chunks=chunks)
+    return plan_elementwise(problem, limits, one_buffer=one_buffer, chunks=chunks)
 
 
 def _whole(problem: ScanProblem | ElementwiseProblem) -> tuple[Window, tuple[ElementType, ElementType]]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import wgpu
 
-__all__ = ["DEFAULT_LIMITS", "enumerate_adapters", "native_version"]
+__all__ = ["DEFAULT_LIMITS", "companion_of", "enumerate_adapters", "native_version", "owner_of", "set_companion"]
 
 DEFAULT_LIMITS: Mapping[str, int] = {
     "max-bind-groups": 4,
@@ -71,3 +72,23 @@ def native_version() -> str:
     except ImportError:
         return "unknown"
     return ".".join(str(part) for part in lib_version_info)
+
+
+def owner_of(gpu_object: Any) -> Any:
+    """Return the wgpu.GPUDevice that a buffer or an encoder belongs to, or None where wgpu does not say."""
+    return getattr(gpu_object, "_device", None)
+
+
+_COMPANION = "_dmlgpu_companion"
+
+
+def set_companion(gpu_device: Any, get: Callable[[], Any]) -> None:
+    """Let `companion_of` return what `get` returns, for as long as the wgpu.GPUDevice lives."""
+    with suppress(AttributeError):  # a device that takes no attributes is wrapped anew by each call
+        setattr(gpu_device, _COMPANION, get)
+
+
+def companion_of(gpu_device: Any) -> Any:
+    """Return what belongs to a wgpu.GPUDevice, or None."""
+    get = getattr(gpu_device, _COMPANION, None)
+    return None if get is None else get()

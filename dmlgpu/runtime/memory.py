@@ -14,7 +14,7 @@ from .execute import submit
 if TYPE_CHECKING:
     from .device import Device
 
-__all__ = ["CHUNK", "Buffer", "Staging", "create_buffer", "read", "write"]
+__all__ = ["CHUNK", "Buffer", "Staging", "create_buffer", "is_out_of_memory", "read", "write"]
 
 CHUNK = 64 * 2**20
 """Bytes in flight between host and device at most."""
@@ -25,6 +25,11 @@ _READBACK = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
 
 def _round_up(nbytes: int) -> int:
     return max(-(-nbytes // 4) * 4, 16)
+
+
+def is_out_of_memory(error: wgpu.GPUError) -> bool:
+    """Whether an error says that memory is exhausted: some drivers' do not come as the type of that name."""
+    return isinstance(error, wgpu.GPUOutOfMemoryError) or "memory" in str(error).casefold()
 
 
 def create_buffer(gpu_device: Any, nbytes: int, usage: int = _STORAGE) -> Any:
@@ -44,27 +49,39 @@ def create_buffer(gpu_device: Any, nbytes: int, usage: int = _STORAGE) -> Any:
         )
     try:
         return gpu_device.create_buffer(size=size, usage=usage)
-    except wgpu.GPUOutOfMemoryError as error:
+    except wgpu.GPUError as error:
+        if not is_out_of_memory(error):
+            raise
         raise DeviceMemoryError(
             f"the device has no room for {nbytes} bytes: release arrays that are no longer needed"
         ) from error
 
 
 class Buffer:
-    """Memory on a device.
+    """Memory on a device, of this package or of the caller's.
 
-    Attributes
+    Parameters
     ----------
     device : Device
         Where it is.
     nbytes : int
-        The bytes asked for.
+        Its size in bytes.
+    gpu_buffer : wgpu.GPUBuffer, optional
+        The caller's buffer, which stays the caller's; a new one by default.
+
+    Attributes
+    ----------
+    device, nbytes
+        As given.
+    owned : bool
+        Whether the memory is this package's: a caller's buffer is never destroyed, and may be destroyed any time.
     """
 
-    def __init__(self, device: Device, nbytes: int) -> None:
+    def __init__(self, device: Device, nbytes: int, gpu_buffer: Any = None) -> None:
         self.device = device
         self.nbytes = nbytes
-        self._gpu_buffer: Any = create_buffer(device.gpu_device, nbytes)
+        self.owned = gpu_buffer is None
+        self._gpu_buffer: Any = create_buffer(device.gpu_device, nbytes) if gpu_buffer is None else gpu_buffer
 
     @property
     def released(self) -> bool:
@@ -76,11 +93,17 @@ class Buffer:
         """The wgpu buffer; only to be used under the device's lock, after a check of `released`."""
         return self._gpu_buffer
 
+    @property
+    def readable(self) -> bool:
+        """Whether bytes can be copied from it to the host; a caller's buffer may lack the usage COPY_SRC."""
+        return self.owned or bool(self._gpu_buffer.usage & wgpu.BufferUsage.COPY_SRC)
+
     def release(self) -> None:
-        """Give the memory back. May be called again."""
+        """Give the memory back, or forget the caller's buffer. May be called again."""
         with self.device.lock:
             if self._gpu_buffer is not None:
-                self._gpu_buffer.destroy()
+                if self.owned:
+                    self._gpu_buffer.destroy()
                 self._gpu_buffer = None
 
 

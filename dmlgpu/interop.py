@@ -1,0 +1,119 @@
+"""Device arrays over a caller's own wgpu buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ._tensors import Tensor, resolve
+from ._views import check_size, integer
+from .array import DeviceArray
+from .dtypes import by_dtype
+from .errors import ArgumentError, ArrayTypeError
+from .problem import Layout, packed_strides
+
+if TYPE_CHECKING:
+    from .runtime.device import Device
+
+__all__ = ["from_wgpu"]
+
+
+def from_wgpu(
+    buffer: Any,
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    dtype: DTypeLike,
+    *,
+    strides: Sequence[SupportsIndex] | None = None,
+    offset: SupportsIndex = 0,
+    device: Device | Any = None,
+) -> DeviceArray:
+    """Return a DeviceArray over a caller's wgpu buffer, without a copy.
+
+    Functions of this package read it, and write it as ``out=``, on the buffer's own device, in the order of its queue
+    with the caller's submissions. The buffer stays the caller's: `DeviceArray.release` forgets it, and nothing here
+    destroys it. Bytes that belong to no element of an ``out=`` are never written.
+
+    Parameters
+    ----------
+    buffer : wgpu.GPUBuffer
+        With the usage STORAGE; no other is needed. It must be alive and unmapped whenever the array is used.
+    shape : int or sequence of int
+        Up to 8 dimensions.
+    dtype : dtype
+        The type of the elements, in native byte order.
+    strides : sequence of int, optional
+        Bytes between neighbours along each dimension, multiples of the element size; 0 and negative ones are allowed.
+        C order without gaps by default.
+    offset : int, optional
+        The byte where element (0, 0, ...) begins, a multiple of the element size.
+    device : wgpu.GPUDevice or Device, optional
+        Where the buffer is; only needed with a wgpu that does not say.
+
+    Returns
+    -------
+    DeviceArray
+
+    Raises
+    ------
+    ArrayTypeError
+        If `buffer` is no wgpu.GPUBuffer or on another device, or no element type has this dtype.
+    ArgumentError
+        If elements lie outside the buffer, a position is no multiple of the element size, or the buffer has no usage
+        STORAGE or is mapped.
+    ReleasedArrayError, DeviceReleasedError
+        If the buffer, or its device, was destroyed.
+
+    Examples
+    --------
+    >>> import numpy as np, wgpu, dmlgpu
+    >>> gpu_device = dmlgpu.default_device().gpu_device
+    >>> data = np.array([1, 2, 3, 4], dtype=np.int32)
+    >>> usage = wgpu.BufferUsage.STORAGE
+    >>> buffer = gpu_device.create_buffer_with_data(data=data, usage=usage)
+    >>> x = dmlgpu.from_wgpu(buffer, (2, 2), "int32")
+    >>> dmlgpu.cumulative_sum(x, axis=0, dtype="int32", out=x).numpy()
+    array([[1, 2],
+           [4, 6]], dtype=int32)
+    """
+    if not np.dtype(dtype).isnative:
+        raise ArrayTypeError(f"dtype is {np.dtype(dtype)}, which is not the native byte order: swap the buffer's bytes")
+    element = by_dtype(dtype, "dtype")
+    sizes = tuple(integer(size, "shape") for size in (shape if isinstance(shape, Sequence) else (shape,)))
+    if any(size < 0 for size in sizes):
+        raise ArgumentError(f"shape is {sizes}; no size may be negative")
+    check_size(sizes, "the array")
+    home = resolve(_owner(buffer) if device is None else device)
+    memory = home.wrap_buffer(buffer)
+    if strides is None:
+        steps = packed_strides(sizes)
+    else:
+        steps = tuple(_elements(integer(step, "strides"), element.itemsize, "strides") for step in strides)
+        if len(steps) != len(sizes):
+            raise ArgumentError(f"strides has {len(steps)} values while shape has {len(sizes)}; give one a dimension")
+    layout = Layout(sizes, steps, _elements(integer(offset, "offset"), element.itemsize, "offset"))
+    low, high = (position * element.itemsize for position in layout.extent)
+    if low < 0 or high > memory.nbytes:
+        raise ArgumentError(
+            f"elements of shape {sizes} with strides {None if strides is None else tuple(strides)} and offset {offset} "
+            f"lie in bytes {low} to {high} while buffer has {memory.nbytes}; make them lie inside"
+        )
+    return DeviceArray(Tensor(memory, element, layout))
+
+
+def _elements(nbytes: int, itemsize: int, name: str) -> int:
+    if nbytes % itemsize:
+        raise ArgumentError(f"{name} has {nbytes} bytes, no multiple of the element size {itemsize}")
+    return nbytes // itemsize
+
+
+def _owner(buffer: Any) -> Any:
+    """Return the wgpu device of a buffer."""
+    from .runtime.backend import owner_of  # not before it is needed: this imports wgpu
+
+    owner = owner_of(buffer)
+    if owner is None:
+        raise ArrayTypeError(f"buffer is a {type(buffer).__name__} that names no wgpu device; give a wgpu.GPUBuffer")
+    return owner
