@@ -135,7 +135,7 @@ def test_the_result_is_new_and_packed_and_the_array_untouched(device: Device) ->
 def test_the_programs_of_the_guide_run(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     guide = (Path(__file__).parents[1] / "docs" / "directml.md").read_text(encoding="utf-8")
     programs = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
-    assert len(programs) == 2
+    assert len(programs) == 3
     monkeypatch.setattr("dmlgpu.runtime.device.resolve_device", lambda _: device)
     for program in programs:
         names: dict[str, Any] = {}

@@ -80,6 +80,27 @@ def test_numpy_face_prints_what_numpy_would(tmp_path: Path) -> None:
     assert f"backwards\n{np.cumsum(x[:, ::-1], axis=1)}\n" in output
 
 
+def test_directml_hello_prints_what_the_gpu_summed(tmp_path: Path) -> None:
+    output = run("directml_hello.py", cwd=tmp_path)
+    assert "input tensor:" + " 1.618" * 24 in output
+    assert "output tensor:" + " 1.618 3.236 4.854 6.472" * 6 in output
+
+
+def test_directmlx_evaluates_its_expression_twice(tmp_path: Path) -> None:
+    output = run("directmlx.py", cwd=tmp_path)
+    assert "both accounts together\n[[10. 11. 11. 12.]\n [20. 22. 24. 23.]]\n" in output
+    assert "and with double the money\n[[20. 21. 22. 23.]\n [40. 43. 48. 44.]]\n" in output
+
+
+def test_wgpu_interop_sorts_in_one_submission(tmp_path: Path) -> None:
+    output = run("wgpu_interop.py", cwd=tmp_path)
+    assert "points sorted into cells by one submission: True\n" in output
+    counts = np.bincount(
+        (np.random.default_rng(0).random(50_000, dtype=np.float32) * np.float32(1000)).astype(int) // 100
+    )
+    assert f"points in each tenth of the grid: {' '.join(map(str, counts))}\n" in output
+
+
 def test_directml_structs_computes_and_shows_an_error(tmp_path: Path) -> None:
     x = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
     output = run("directml_structs.py", cwd=tmp_path)

@@ -15,7 +15,11 @@ __all__ = [
     "DXGI_ERROR_UNSUPPORTED",
     "E_INVALIDARG",
     "E_OUTOFMEMORY",
+    "S_OK",
 ]
+
+S_OK: Final = 0
+"""All is well."""
 
 E_INVALIDARG: Final = 0x80070057
 """An argument breaks a rule."""
@@ -32,3 +36,13 @@ DXGI_ERROR_INVALID_CALL: Final = 0x887A0001
 def invalid_argument(message: str) -> DirectMLError:
     """Return the error of a broken rule."""
     return DirectMLError(E_INVALIDARG, message)
+
+
+def out_of_memory(message: str) -> DirectMLError:
+    """Return the error of something that no buffer of the device holds."""
+    return DirectMLError(E_OUTOFMEMORY, message)
+
+
+def invalid_call(message: str) -> DirectMLError:
+    """Return the error of a call that comes at the wrong time."""
+    return DirectMLError(DXGI_ERROR_INVALID_CALL, message)

@@ -1,0 +1,180 @@
+"""The rules of one binding: its kind, its buffer, its range. Those between bindings are in `hazards`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ArrayTypeError, DirectMLError
+from .binding_structs import DML_BINDING_DESC, DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING
+from .constants import (
+    DML_BINDING_TYPE,
+    DML_BINDING_TYPE_BUFFER,
+    DML_BINDING_TYPE_BUFFER_ARRAY,
+    DML_BINDING_TYPE_NONE,
+)
+from .hresults import DXGI_ERROR_DEVICE_REMOVED, invalid_argument
+
+if TYPE_CHECKING:
+    from .device import IDMLDevice
+
+__all__ = ["Slot", "array_of_buffers", "check_kind", "check_live", "exactly", "one_buffer", "optional_buffer"]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A range of a buffer that keeps all rules of a single binding.
+
+    Attributes
+    ----------
+    name : str
+        What is bound, for messages.
+    buffer : wgpu.GPUBuffer
+        The buffer.
+    offset, size : int
+        The range, in bytes.
+    """
+
+    name: str
+    buffer: Any
+    offset: int
+    size: int
+
+    @property
+    def range(self) -> str:
+        """The range, for messages."""
+        return f"bytes {self.offset} to {self.offset + self.size}"
+
+    def meets(self, other: Slot) -> bool:
+        """Whether the ranges of two slots share a byte."""
+        return (
+            self.buffer is other.buffer
+            and self.offset < other.offset + other.size
+            and other.offset < self.offset + self.size
+        )
+
+    def same_range(self, other: Slot) -> bool:
+        """Whether two slots are the same range of the same buffer."""
+        return (self.offset, self.size) == (other.offset, other.size) and self.buffer is other.buffer
+
+
+def check_live(device: IDMLDevice, buffer: Any, name: str) -> None:
+    """Refuse a buffer that is not the device's, has no usage STORAGE, is mapped or destroyed."""
+    from ..runtime.liveness import FaultKind
+
+    fault = device._runtime.fault(buffer)
+    if fault is None:
+        return
+    message = f"{name}: Buffer {fault.text}"
+    if fault.kind is FaultKind.TYPE:
+        raise ArrayTypeError(message)
+    if fault.kind is FaultKind.LOST:
+        raise DirectMLError(DXGI_ERROR_DEVICE_REMOVED, message)
+    raise invalid_argument(message)
+
+
+def exactly(bindings: Sequence[Any], expected: int, where: str, what: str) -> None:
+    """Check that there is one binding for each of what is to be bound."""
+    if len(bindings) != expected:
+        raise invalid_argument(f"{where} has {expected} {what} while {len(bindings)} are bound; they must be as many")
+
+
+def check_kind(binding: DML_BINDING_DESC, allowed: Sequence[DML_BINDING_TYPE], name: str) -> None:
+    """Check a binding's Type, and that its Desc is what the Type says."""
+    structs = {
+        DML_BINDING_TYPE_NONE: type(None),
+        DML_BINDING_TYPE_BUFFER: DML_BUFFER_BINDING,
+        DML_BINDING_TYPE_BUFFER_ARRAY: DML_BUFFER_ARRAY_BINDING,
+    }
+    if not isinstance(binding.Type, DML_BINDING_TYPE) or binding.Type not in allowed:
+        raise invalid_argument(f"{name} has a binding of Type {binding.Type!r}; it must be {_or(allowed)}")
+    expected = structs[binding.Type]
+    if not isinstance(binding.Desc, expected):
+        found = "null" if binding.Desc is None else f"a {type(binding.Desc).__name__}"
+        needed = "null" if expected is type(None) else f"a {expected.__name__}"
+        raise invalid_argument(f"{name} has a binding of Type {binding.Type!r} while its Desc is {found}, not {needed}")
+
+
+def _or(kinds: Sequence[DML_BINDING_TYPE]) -> str:
+    return " or ".join(map(repr, kinds))
+
+
+def one_buffer(
+    device: IDMLDevice, binding: DML_BINDING_DESC, name: str, needed: tuple[int, str], alignment: int
+) -> Slot:
+    """Check a binding that must be a buffer.
+
+    Parameters
+    ----------
+    device : IDMLDevice
+        Whose buffer it must be.
+    binding : DML_BINDING_DESC
+        The binding.
+    name : str
+        The call and what is bound, for messages.
+    needed : (int, str)
+        The bytes that the range must have, and what they are called.
+    alignment : int
+        What the offset must be a multiple of.
+    """
+    check_kind(binding, (DML_BINDING_TYPE_BUFFER,), name)
+    assert isinstance(binding.Desc, DML_BUFFER_BINDING)
+    return buffer_slot(device, binding.Desc, name, needed, alignment)
+
+
+def buffer_slot(
+    device: IDMLDevice, binding: DML_BUFFER_BINDING, name: str, needed: tuple[int, str], alignment: int
+) -> Slot:
+    """Check a range of a buffer; parameters as for `one_buffer`."""
+    if binding.Buffer is None:
+        raise invalid_argument(f"{name} has a binding with a null Buffer; give it a wgpu.GPUBuffer")
+    check_live(device, binding.Buffer, name)
+    offset, size, whole = binding.Offset, binding.SizeInBytes, binding.Buffer.size
+    if offset % alignment:
+        raise invalid_argument(f"{name} has a binding with Offset {offset}; it must be a multiple of {alignment}")
+    if offset + size > whole:
+        raise invalid_argument(
+            f"{name} has a binding with Offset {offset} and SizeInBytes {size}, which end at {offset + size}, while "
+            f"its Buffer has {whole} bytes"
+        )
+    if size < needed[0]:
+        raise invalid_argument(
+            f"{name} has a binding with SizeInBytes {size} while its {needed[1]} is {needed[0]}; the range must be at "
+            "least as large"
+        )
+    return Slot(name.split(": ")[-1], binding.Buffer, offset, size)
+
+
+def optional_buffer(
+    device: IDMLDevice, binding: DML_BINDING_DESC | None, name: str, needed: int, alignment: int, kind: str
+) -> Slot | None:
+    """Check the binding of a temporary or persistent resource, which may be absent where none is needed."""
+    if binding is None or binding.Type == DML_BINDING_TYPE_NONE:
+        if binding is not None:
+            check_kind(binding, (DML_BINDING_TYPE_NONE,), name)
+        if needed:
+            raise invalid_argument(
+                f"{name} has no binding while {kind}ResourceSize is {needed}; bind a buffer with at least as many bytes"
+            )
+        return None
+    check_kind(binding, (DML_BINDING_TYPE_NONE, DML_BINDING_TYPE_BUFFER), name)
+    return one_buffer(device, binding, name, (needed, f"{kind}ResourceSize"), alignment)
+
+
+def array_of_buffers(binding: DML_BINDING_DESC, count: int, name: str) -> tuple[DML_BUFFER_BINDING, ...] | None:
+    """Check an initializer's binding of one operator's inputs; None if nothing is bound."""
+    check_kind(binding, (DML_BINDING_TYPE_NONE, DML_BINDING_TYPE_BUFFER_ARRAY), name)
+    if binding.Desc is None:
+        return None
+    assert isinstance(binding.Desc, DML_BUFFER_ARRAY_BINDING)
+    bindings = binding.Desc.Bindings
+    if binding.Desc.BindingCount != len(bindings):
+        raise invalid_argument(
+            f"{name} has a DML_BUFFER_ARRAY_BINDING with BindingCount {binding.Desc.BindingCount} while Bindings has "
+            f"{len(bindings)}; they must agree"
+        )
+    if not bindings:
+        return None
+    exactly(bindings, count, name, "inputs")
+    return bindings

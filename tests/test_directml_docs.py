@@ -1,0 +1,92 @@
+"""The tables of docs/directml.md say what is there: every struct, method, rule and error."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dmlgpu import directml as dml
+
+ROOT = Path(__file__).parents[1]
+GUIDE = (ROOT / "docs" / "directml.md").read_text(encoding="utf-8")
+SOURCE = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "dmlgpu" / "directml").glob("*.py"))
+STATUSES = ("implemented", "differs", "not applicable", "added")
+
+
+def table(heading: str) -> list[list[str]]:
+    """Return the cells of the tables below a heading, without their own."""
+    body = GUIDE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in body.splitlines() if line.startswith("| ")]
+    return [row for row in rows if not set("".join(row)) <= set("-|: ")]
+
+
+def classes() -> dict[str, Any]:
+    return {name: getattr(dml, name) for name in dml.__all__ if inspect.isclass(getattr(dml, name))}
+
+
+STRUCTS = {name: kind for name, kind in classes().items() if dataclasses.is_dataclass(kind)}
+INTERFACES = {name: kind for name, kind in classes().items() if name.startswith("IDML")}
+
+
+def test_every_struct_is_there_field_for_field() -> None:
+    documented = {row[0].strip("`"): row[1:] for row in table("Structs") if row[0].startswith("`DML_") and len(row) > 2}
+    assert set(documented) == set(STRUCTS)
+    for name, (fields, status) in documented.items():
+        assert fields.split(", ") == [field.name for field in dataclasses.fields(STRUCTS[name])], name
+        assert status.startswith(STATUSES), name
+
+
+def test_every_method_is_there() -> None:
+    documented = {row[0].strip("`"): row[1] for row in table("Objects and methods") if row[0].startswith("`")}
+    methods = {
+        f"{name}.{method}"
+        for name, kind in INTERFACES.items()
+        for method, value in vars(kind).items()
+        if inspect.isfunction(value) and not method.startswith("_")
+    }
+    without = {name for name in INTERFACES if not any(method.startswith(f"{name}.") for method in methods)}
+    assert set(documented) == methods | without
+    assert all(status.startswith(STATUSES) for status in documented.values())
+
+
+def test_what_does_not_apply_is_not_there() -> None:
+    rows = [row for row in table("Objects and methods") if not row[0].startswith(("`", "method"))]
+    assert rows
+    for names, status in rows:
+        assert status.startswith("not applicable: ")
+        interface, first = names.split(", ")[0].split(".")
+        for method in [first, *names.split(", ")[1:]]:
+            assert not hasattr(INTERFACES.get(interface), method)
+
+
+def test_every_method_is_documented_where_it_is() -> None:
+    for name, kind in INTERFACES.items():
+        assert inspect.getdoc(kind), name
+        for method, value in vars(kind).items():
+            if inspect.isfunction(value) and not method.startswith("_"):
+                assert inspect.getdoc(value), f"{name}.{method}"
+
+
+def test_every_error_is_there() -> None:
+    documented = {row[0].strip("`"): row[1] for row in table("Functions and errors") if "0x" in row[1]}
+    errors = {name: getattr(dml, name) for name in dml.hresults.__all__}
+    assert {name: int(value, 16) for name, value in documented.items()} == errors
+
+
+def sentences() -> str:
+    """The package's messages as they are raised: neighbouring string literals joined."""
+    return re.sub(r'"\s*\n\s*f?"', "", SOURCE)
+
+
+@pytest.mark.parametrize("row", [row for row in table("Rules of bindings") if row[0] != "rule"], ids=lambda row: row[0])
+def test_every_rules_message_is_raised(row: list[str]) -> None:
+    assert len(row) == 4
+    fragment = re.fullmatch(r"`(.*)`", row[1])
+    assert fragment is not None
+    raised = sentences() + (ROOT / "dmlgpu" / "runtime" / "liveness.py").read_text(encoding="utf-8")
+    assert fragment[1] in raised.replace("{where}: ", "")
