@@ -3,6 +3,7 @@
 # make lint    ruff and mypy
 # make test-swiftshader, make test-opengl    the suite on two other software devices
 # make test-default-limits    the suite on a device with no more than WebGPU's default limits
+# make matrix    the conformance cases on three software devices; their results must have the same digests
 # make test-tint    every shader through Tint, the other compiler of WGSL
 #
 # Each does its own set-up first (scripts/set_up.py) and can be run again and again. PYTHON= chooses the Python that the
@@ -12,7 +13,7 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 VENV_BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint lint setup-demo setup-test swiftshader clean
+.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint matrix lint setup-demo setup-test swiftshader clean
 .NOTPARALLEL:
 
 demo: setup-demo
@@ -33,6 +34,18 @@ test-opengl: test
 
 test-default-limits: export DMLGPU_TEST_LIMITS := default
 test-default-limits: test
+
+MATRIX := .cache/matrix
+VERIFY := $(VENV_BIN)/python -m dmlgpu verify
+
+matrix: swiftshader setup-test
+	@DMLGPU_ADAPTER=OpenGL $(PYTHON) scripts/set_up.py test
+	@mkdir -p $(MATRIX) && rm -f $(MATRIX)/*.json
+	$(VERIFY) --device Vulkan --digest $(MATRIX)/vulkan.json
+	VK_DRIVER_FILES=.cache/swiftshader/vk_swiftshader_icd.json $(VERIFY) --device SwiftShader --digest $(MATRIX)/swiftshader.json
+	$(VERIFY) --device OpenGL --digest $(MATRIX)/opengl.json
+	$(VERIFY) --oracle --digest $(MATRIX)/oracle.json
+	$(VERIFY) --compare $(MATRIX)/oracle.json $(MATRIX)/vulkan.json $(MATRIX)/swiftshader.json $(MATRIX)/opengl.json
 
 lint: setup-test
 	$(VENV_BIN)/ruff check

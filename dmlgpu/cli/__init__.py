@@ -1,8 +1,8 @@
-"""The command line: ``dmlgpu info``, ``dmlgpu cumsum``, ``dmlgpu cumprod`` and ``dmlgpu round``.
+"""The command line: ``dmlgpu info``, ``cumsum``, ``cumprod``, ``round`` and ``verify``.
 
 Standard output carries the result, standard error one line that begins with ``dmlgpu: error:`` or lines that begin
-with ``dmlgpu: note:``. The exit status is 0 for success, 1 for ``dmlgpu info`` on a system without a usable adapter,
-2 for bad input and 130 for an interrupt.
+with ``dmlgpu: note:`` or ``dmlgpu: warning:``. The exit status is 0 for success, 1 for ``dmlgpu info`` on a system
+without a usable adapter and for ``dmlgpu verify`` where anything differs, 2 for bad input and 130 for an interrupt.
 """
 
 from __future__ import annotations
@@ -79,6 +79,10 @@ def _run(argv: list[str] | None) -> int:
         from .info import run_info
 
         return run_info(arguments)
+    if arguments.command == "verify":
+        from .verify import run_verify
+
+        return run_verify(arguments)
     from .operators import run_operator
 
     return run_operator(arguments)

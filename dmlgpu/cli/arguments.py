@@ -24,6 +24,7 @@ examples:
   dmlgpu cumsum rain.csv -o totals.csv            write them
   dmlgpu cumprod growth.npy --axis 1 -o index.npy
   dmlgpu round prices.csv --mode half_away -o rounded.csv
+  dmlgpu verify                                   does this device give the right bits?
   dmlgpu info                                     versions, adapters and drivers, for a bug report
 
 'dmlgpu COMMAND --help' says more. The environment variable DMLGPU_ADAPTER chooses a device for all commands."""
@@ -46,6 +47,18 @@ _SCAN_ROWS = """Each column of numbers is processed down its rows;
   --axis 1 processes each row across its columns of numbers."""
 _ROUND_ROWS = """Each column of numbers is rounded; integers stay as
   they are."""
+
+
+_VERIFY = """\
+Run the conformance cases on this device and compare every bit with the oracle, the definition of the results in
+NumPy; probe what devices may do differently. The exit status is 0 if every case has the oracle's bits and no probe
+fails, else 1."""
+
+_VERIFY_EPILOG = """\
+The devices of two machines are compared by their files of digests:
+  dmlgpu verify --digest here.json           on each machine, with a name of its own
+  dmlgpu verify --oracle --digest oracle.json
+  dmlgpu verify --compare here.json there.json oracle.json"""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -161,7 +174,39 @@ def _parser() -> argparse.ArgumentParser:
     )
     info.add_argument("--json", action="store_true", help="print JSON, with every limit and feature of every adapter")
     _add_device(info)
+
+    verify = commands.add_parser(
+        "verify",
+        help="whether this device gives the oracle's bits",
+        description=_VERIFY,
+        epilog=_VERIFY_EPILOG,
+        formatter_class=raw,
+        allow_abbrev=False,
+    )
+    _add_verify(verify)
     return parser
+
+
+def _add_verify(parser: argparse.ArgumentParser) -> None:
+    _add_device(parser)
+    parser.add_argument(
+        "--full", action="store_true", help="run all cases, large ones too, instead of those of about a minute"
+    )
+    parser.add_argument(
+        "--case",
+        metavar="NAME",
+        action="append",
+        help="run only this case, or those of the full suite that match a pattern with *; may be given several times",
+    )
+    parser.add_argument("--json", metavar="FILE", help="also write a report to attach to a bug report")
+    parser.add_argument("--digest", metavar="FILE", help="also write the SHA-256 of every result to this file")
+    parser.add_argument("--oracle", action="store_true", help="write the oracle's digests; uses no device")
+    parser.add_argument(
+        "--compare",
+        metavar="FILE",
+        nargs="+",
+        help="compare files of digests and do nothing else; the exit status is 1 if they differ",
+    )
 
 
 def _add_files(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import sys
 
 from ..errors import DmlGpuError
 
-__all__ = ["CommandError", "complain", "count", "note", "say"]
+__all__ = ["CommandError", "complain", "count", "note", "say", "warn"]
 
 
 class CommandError(DmlGpuError):
@@ -32,6 +32,11 @@ def complain(message: str) -> None:
 def note(message: str) -> None:
     """Print something worth knowing as one line on standard error."""
     _tell("note", message)
+
+
+def warn(message: str) -> None:
+    """Print what makes results doubtful as one line on standard error."""
+    _tell("warning", message)
 
 
 def _tell(kind: str, message: str) -> None:

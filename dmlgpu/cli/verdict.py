@@ -1,0 +1,159 @@
+"""What ``dmlgpu verify`` found, for readers and for bug reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..conformance import Outcome, Probe
+from .arguments import package_version
+from .console import count
+
+__all__ = ["Verdict", "reproduction"]
+
+_SHOWN = 10
+_WIDTH = 110
+_SIGNS = {True: "ok", False: "FAILED", None: "--"}
+
+
+def reproduction(device: str, case: str) -> str:
+    """Return the one line that runs a case on a device again."""
+    driver = os.environ.get("VK_DRIVER_FILES")
+    prefix = f"VK_DRIVER_FILES={shlex.quote(driver)} " if driver else ""
+    return f"{prefix}dmlgpu verify --device {shlex.quote(device)} --case {shlex.quote(case)}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found.
+
+    Attributes
+    ----------
+    device : str
+        The adapter's summary.
+    planned : int
+        The number of cases that were to run.
+    probes : sequence of Probe
+        What the probes found.
+    outcomes : sequence of Outcome
+        What came of the cases that ran.
+    seconds : float
+        The time it took.
+    stopped : str or None
+        Why not all cases ran.
+    """
+
+    device: str
+    planned: int
+    probes: Sequence[Probe]
+    outcomes: Sequence[Outcome]
+    seconds: float
+    stopped: str | None = None
+
+    @property
+    def different(self) -> list[Outcome]:
+        """The cases that do not have the oracle's bits."""
+        return [outcome for outcome in self.outcomes if outcome.difference is not None]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every case has the oracle's bits and no probe failed."""
+        failed = any(probe.passed is False for probe in self.probes)
+        return not failed and not self.different and self.stopped is None
+
+    def cells(self) -> dict[str, dict[str, tuple[int, int]]]:
+        """Return, by element type and by operator and kernel, the cases with the oracle's bits and all cases."""
+        table: dict[str, dict[str, tuple[int, int]]] = {}
+        for outcome in self.outcomes:
+            row = table.setdefault(outcome.case.dtype, {})
+            right, every = row.get(outcome.case.column, (0, 0))
+            row[outcome.case.column] = (right + (outcome.difference is None), every + 1)
+        return table
+
+    def render(self) -> str:
+        """Return the verdict for a reader."""
+        lines = [f"dmlgpu {package_version()} on {self.device}", ""]
+        if self.probes:
+            width = max(len(probe.name) for probe in self.probes)
+            for probe in self.probes:
+                label = f"  {_SIGNS[probe.passed]:<6}  {probe.name:<{width}}  "
+                lines += textwrap.wrap(
+                    probe.finding,
+                    _WIDTH,
+                    initial_indent=label,
+                    subsequent_indent=" " * len(label),
+                    break_on_hyphens=False,
+                )
+            lines.append("")
+        lines += [*self._table(), ""]
+        different = self.different
+        for outcome in self._shown():
+            lines += [f"{outcome.case.name}: {outcome.difference}"]
+            lines += [f"  {reproduction(self.device, outcome.case.name)}"]
+        if len(different) > len(self._shown()):
+            lines.append(f"and {count(len(different) - len(self._shown()), 'more case')}, which --json FILE lists")
+        if self.stopped is not None:
+            lines.append(f"{self.stopped}; {self.planned - len(self.outcomes)} of {self.planned} cases did not run")
+        failed = [probe.name for probe in self.probes if probe.passed is False]
+        if failed:
+            lines.append(f"failed probes: {', '.join(failed)}")
+        right = len(self.outcomes) - len(different)
+        summary = f"{right} of {count(len(self.outcomes), 'case')} have the oracle's bits ({self.seconds:.0f} s)"
+        return "\n".join([*lines, f"{'PASSED' if self.passed else 'FAILED'}: {summary}"])
+
+    def _shown(self) -> list[Outcome]:
+        """Return the first different case of each operator, kernel and type, as far as there is room."""
+        first: dict[tuple[str, str], Outcome] = {}
+        for outcome in self.different:
+            first.setdefault((outcome.case.column, outcome.case.dtype), outcome)
+        return list(first.values())[:_SHOWN]
+
+    def _table(self) -> list[str]:
+        table = self.cells()
+        columns = list(dict.fromkeys(outcome.case.column for outcome in self.outcomes))
+        columns.sort(key=lambda column: [*map(column.startswith, ("convert", "round", "product")), column])
+        rows = [["", *columns]]
+        for dtype, cells in table.items():
+            shown = [cells.get(column) for column in columns]
+            rows.append([dtype, *("-" if cell is None else _cell(*cell) for cell in shown)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["cases with the oracle's bits, by element type (of the input), operator and kernel"]
+        for name, *values in rows:
+            cells_of = (value.rjust(width) for value, width in zip(values, widths[1:], strict=True))
+            lines.append("  ".join([f"  {name.ljust(widths[0])}", *cells_of]).rstrip())
+        return lines
+
+    def json(self, information: Mapping[str, Any]) -> str:
+        """Return all that was found, with what ``dmlgpu info --json`` says, as JSON."""
+        report = {
+            "passed": self.passed,
+            "device": self.device,
+            "seconds": round(self.seconds, 1),
+            "probes": [asdict(probe) for probe in self.probes],
+            "cases": len(self.outcomes),
+            "stopped": self.stopped,
+            "verdicts": [
+                {"type": dtype, "operator": column, "cases": every, "different": every - right}
+                for dtype, cells in self.cells().items()
+                for column, (right, every) in cells.items()
+            ],
+            "differences": [
+                {
+                    "case": outcome.case.name,
+                    "difference": outcome.difference,
+                    "reproduce": reproduction(self.device, outcome.case.name),
+                }
+                for outcome in self.different
+            ],
+            "info": information,
+        }
+        return json.dumps(report, indent=1)
+
+
+def _cell(right: int, every: int) -> str:
+    return str(every) if right == every else f"{right} of {every}"

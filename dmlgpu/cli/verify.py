@@ -1,0 +1,162 @@
+"""``dmlgpu verify``: whether this device gives the oracle's bits."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..conformance import Case, Digests, Outcome, Probe, check, oracle_outcome, parse, probe, suite
+from ..conformance.digests import ORACLE
+from .arguments import package_version
+from .compare import run_compare
+from .console import CommandError, count, say, warn
+from .files import replacing
+from .progress import Progress
+from .verdict import Verdict
+
+if TYPE_CHECKING:
+    from ..runtime.device import Device
+
+__all__ = ["run_verify"]
+
+_SHOWN_DIGESTS = 20
+
+
+def run_verify(arguments: Namespace) -> int:
+    """Verify a device, compute the oracle's digests, or compare files of digests; return the exit status."""
+    _check(arguments)
+    if arguments.compare is not None:
+        return run_compare([Path(name) for name in arguments.compare])
+    cases = _chosen(arguments)
+    if arguments.oracle:
+        return _oracle(cases, Path(arguments.digest))
+    from ..runtime.device import resolve_device
+
+    device = resolve_device(arguments.device)
+    verdict = _verify(device, cases, probing=arguments.case is None)
+    if arguments.case is not None and len(verdict.outcomes) <= _SHOWN_DIGESTS:
+        for outcome in verdict.outcomes:
+            state = "different" if outcome.difference else "the oracle's bits"
+            say(f"{outcome.case.name}: {state}, SHA-256 {outcome.digest or 'of a result that meets subnormals'}")
+        say("")
+    say(verdict.render())
+    if arguments.digest is not None:
+        made = Digests(
+            package_version(),
+            device.summary,
+            device.description.driver,
+            {outcome.case.name: outcome.digest for outcome in verdict.outcomes if outcome.digest is not None},
+            {outcome.case.name: outcome.difference for outcome in verdict.outcomes if outcome.difference is not None},
+        )
+        _write(made, Path(arguments.digest))
+    if arguments.json is not None:
+        from .info import collect
+
+        with replacing(Path(arguments.json)) as file:
+            file.write(verdict.json(collect(arguments.device)).encode() + b"\n")
+        say(f"wrote {arguments.json}, to attach to a bug report")
+    return 0 if verdict.passed else 1
+
+
+def _check(arguments: Namespace) -> None:
+    """Refuse what cannot be done, before the work."""
+    others = {
+        "--device": arguments.device is not None,
+        "--case": arguments.case is not None,
+        "--full": arguments.full,
+        "--digest": arguments.digest is not None,
+        "--json": arguments.json is not None,
+        "--oracle": arguments.oracle,
+    }
+    given = [name for name, is_given in others.items() if is_given]
+    if arguments.compare is not None:
+        if given:
+            raise CommandError(f"--compare reads files only; leave {' and '.join(given)} out")
+        if len(arguments.compare) < 2:
+            raise CommandError("--compare needs two files of digests or more")
+    if arguments.case is not None and arguments.full:
+        raise CommandError("--case chooses cases, and --full takes all: give one of the two")
+    if arguments.oracle:
+        if arguments.digest is None:
+            raise CommandError("--oracle uses no device and has nothing to verify; it needs --digest FILE")
+        if arguments.device is not None or arguments.json is not None:
+            raise CommandError("--oracle uses no device: leave --device and --json out")
+    for name in (arguments.digest, arguments.json):
+        if name is not None:
+            _check_output(Path(name))
+
+
+def _check_output(path: Path) -> None:
+    if path.exists() and not path.is_file():
+        raise CommandError(f"cannot write {path}: it exists and is not an ordinary file")
+    if not path.parent.is_dir():
+        raise CommandError(f"cannot write {path}: {path.parent} is not a folder; create it first")
+
+
+def _chosen(arguments: Namespace) -> list[Case]:
+    if arguments.case is None:
+        return list(suite(arguments.full))
+    cases: dict[str, Case] = {}
+    for name in arguments.case:
+        if any(sign in name for sign in "*?["):
+            matching = {case.name: case for case in suite(full=True) if fnmatchcase(case.name, name)}
+            if not matching:
+                raise CommandError(f"no case of the suite matches {name!r}")
+            cases |= matching
+        else:
+            cases[name] = parse(name)
+    return list(cases.values())
+
+
+def _verify(device: Device, cases: Sequence[Case], *, probing: bool) -> Verdict:
+    started = time.monotonic()
+    probes: list[Probe] = []
+    outcomes: list[Outcome] = []
+    stopped = None
+    with Progress(len(cases)) as progress:
+        if probing:
+            progress.show(0, "probes")
+            probes = list(probe(device))
+        keeps = _keeps(device)
+        for case in cases:
+            progress.show(len(outcomes), case.name)
+            outcomes.append(check(device, case, keeps))
+            if outcomes[-1].digest is None and outcomes[-1].difference is not None and device.lost():
+                stopped = f"the device was lost in the case {case.name}"
+                break
+    for one in probes:
+        if one.passed is False:
+            warn(f"the probe {one.name!r} failed on {device.summary}: {one.finding}")
+    return Verdict(device.summary, len(cases), probes, outcomes, time.monotonic() - started, stopped)
+
+
+def _keeps(device: Device) -> Mapping[str, bool]:
+    """Return whether subnormals survive; where the probe cannot say, its failure is in the verdict."""
+    try:
+        return device.subnormals()
+    except Exception:  # as in dmlgpu.conformance.probe
+        return {"sum": True, "product": True}
+
+
+def _oracle(cases: Sequence[Case], path: Path) -> int:
+    import numpy as np
+
+    digests = {}
+    with Progress(len(cases)) as progress:
+        for number, case in enumerate(cases):
+            progress.show(number, case.name)
+            outcome = oracle_outcome(case)
+            if outcome.digest is not None:
+                digests[case.name] = outcome.digest
+    _write(Digests(package_version(), ORACLE, f"NumPy {np.__version__}", digests), path)
+    return 0
+
+
+def _write(made: Digests, path: Path) -> None:
+    with replacing(path) as file:
+        made.write(file)
+    say(f"wrote {path}: {count(len(made.digests), 'digest')} of {made.device}")

@@ -1,0 +1,267 @@
+"""What conformance is checked on: cases, each with a name that says all there is to say about it.
+
+::
+
+    sum.float32.2x4097.axis1.inclusive.increasing.packed-to-packed.tiles.plain
+    round.float16.half_even.65536.packed-to-packed.patterns
+    convert.float32-to-int8.8192.packed-to-packed.patterns
+
+A scan's name has the operator, element type, shape, axis, exclusivity, direction, placement (`Placement`), kernel
+("auto" for the plan's choice) and family of elements (`elements.FAMILIES`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import reference
+from ..dtypes import ElementType, by_name
+from ..problem import (
+    ElementwiseProblem,
+    Layout,
+    Operator,
+    RoundingMode,
+    ScanProblem,
+    convert_problem,
+    round_problem,
+    scan_problem,
+)
+from .elements import elements
+from .placement import BROADCASTS, Placement
+
+__all__ = ["MODES", "Case", "ConvertCase", "RoundCase", "ScanCase"]
+
+MODES = {
+    "half_even": RoundingMode.HALF_EVEN,
+    "toward_zero": RoundingMode.TOWARD_ZERO,
+    "half_away": RoundingMode.HALF_AWAY,
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What all cases have.
+
+    Attributes
+    ----------
+    dtype : str
+        The element type of the input.
+    shape : tuple of int
+        The sizes of both tensors.
+    placement : Placement
+        Where they lie.
+    family : str
+        The elements' family.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    placement: Placement
+    family: str
+
+    @property
+    def name(self) -> str:
+        """The case's name, which `names.parse` reads."""
+        raise NotImplementedError
+
+    @property
+    def column(self) -> str:
+        """What is put to the test: an operator and the kernel that is forced."""
+        raise NotImplementedError
+
+    @property
+    def result_type(self) -> ElementType:
+        """The element type of the output."""
+        return by_name(self.dtype)
+
+    @property
+    def along(self) -> int:
+        """The axis, or the last dimension where there is none."""
+        return len(self.shape) - 1
+
+    @property
+    def kernel(self) -> str | None:
+        """The kernel that is forced, if any."""
+        return None
+
+    def layouts(self) -> tuple[Layout, Layout]:
+        """Return where input and output lie; the same object if in place."""
+        sizes = by_name(self.dtype).itemsize, self.result_type.itemsize
+        return self.placement.layouts(self.shape, self.along, sizes)
+
+    def problem(self) -> ScanProblem | ElementwiseProblem:
+        """Return what a device has to compute."""
+        raise NotImplementedError
+
+    def x(self) -> NDArray[Any]:
+        """Return the input, of the case's shape; what is broadcast has strides of 0."""
+        return self._broadcast(elements(self.family, self.dtype, self.shape))
+
+    def flushes(self, keeps: Mapping[str, bool]) -> bool:
+        """Whether the oracle has to flush subnormals for a device that keeps them in these operators, or not."""
+        del keeps
+        return False
+
+    def expected(self, flush: bool = False) -> NDArray[Any]:
+        """Return the oracle's result, read-only."""
+        return _expected(self._essence(), flush)
+
+    def meets_subnormals(self) -> bool:
+        """Whether devices that flush subnormals may differ from devices that keep them."""
+        return False
+
+    def _essence(self) -> Case:
+        """Return the case of the same result whose placement and kernel say nothing."""
+        source = self.placement.source if self.placement.source in BROADCASTS else "packed"
+        return replace(self, placement=Placement(source))
+
+    def _broadcast(self, x: NDArray[Any]) -> NDArray[Any]:
+        for dimension in self.placement.broadcast_dimensions(x.ndim, self.along):
+            x = x.take([0], dimension)
+        return np.broadcast_to(x, self.shape)
+
+    def _compute(self, flush: bool) -> NDArray[Any]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ScanCase(Case):
+    """A cumulative sum or product.
+
+    Attributes
+    ----------
+    operator : {"sum", "product"}
+        What combines two values.
+    axis : int
+        The axis, from 0.
+    exclusive, reverse : bool
+        As for `dmlgpu.problem.scan_problem`.
+    way : str
+        The kernel that is forced, or "auto".
+    """
+
+    operator: str
+    axis: int
+    exclusive: bool
+    reverse: bool
+    way: str
+
+    @property
+    def name(self) -> str:  # noqa: D102 - inherited
+        exclusivity = "exclusive" if self.exclusive else "inclusive"
+        direction = "decreasing" if self.reverse else "increasing"
+        fields = [self.operator, self.dtype, _text(self.shape), f"axis{self.axis}", exclusivity, direction]
+        return ".".join([*fields, str(self.placement), self.way, self.family])
+
+    @property
+    def column(self) -> str:  # noqa: D102
+        return f"{self.operator} {self.way}"
+
+    @property
+    def along(self) -> int:  # noqa: D102
+        return self.axis
+
+    @property
+    def kernel(self) -> str | None:  # noqa: D102
+        return None if self.way == "auto" else self.way
+
+    def problem(self) -> ScanProblem:  # noqa: D102
+        return scan_problem(
+            by_name(self.dtype),
+            Operator(self.operator),
+            *self.layouts(),
+            axis=self.axis,
+            exclusive=self.exclusive,
+            reverse=self.reverse,
+        )
+
+    def x(self) -> NDArray[Any]:  # noqa: D102
+        return self._broadcast(elements(self.family, self.dtype, self.shape, self.operator))
+
+    def flushes(self, keeps: Mapping[str, bool]) -> bool:  # noqa: D102
+        # float64 keeps subnormals on every device; float16 is accumulated in float32.
+        return self.dtype in ("float16", "float32") and not keeps[self.operator]
+
+    def meets_subnormals(self) -> bool:  # noqa: D102
+        return _meets_subnormals(self._essence())
+
+    def _essence(self) -> ScanCase:
+        source = self.placement.source if self.placement.source in BROADCASTS else "packed"
+        return replace(self, placement=Placement(source), way="auto")
+
+    def _compute(self, flush: bool) -> NDArray[Any]:
+        return reference.cumulative(
+            self.x(), self.operator, axis=self.axis, exclusive=self.exclusive, reverse=self.reverse, flush=flush
+        )
+
+
+@dataclass(frozen=True)
+class RoundCase(Case):
+    """A rounding; `mode` is a key of `MODES`."""
+
+    mode: str
+
+    @property
+    def name(self) -> str:  # noqa: D102
+        return ".".join(["round", self.dtype, self.mode, _text(self.shape), str(self.placement), self.family])
+
+    @property
+    def column(self) -> str:  # noqa: D102
+        return "round"
+
+    def problem(self) -> ElementwiseProblem:  # noqa: D102
+        return round_problem(by_name(self.dtype), MODES[self.mode], *self.layouts())
+
+    def _compute(self, flush: bool) -> NDArray[Any]:
+        return reference.round(self.x(), self.mode)
+
+
+@dataclass(frozen=True)
+class ConvertCase(Case):
+    """A conversion; `to` is the element type of the result."""
+
+    to: str
+
+    @property
+    def name(self) -> str:  # noqa: D102
+        types = f"{self.dtype}-to-{self.to}"
+        return ".".join(["convert", types, _text(self.shape), str(self.placement), self.family])
+
+    @property
+    def column(self) -> str:  # noqa: D102
+        return "convert"
+
+    @property
+    def result_type(self) -> ElementType:  # noqa: D102
+        return by_name(self.to)
+
+    def problem(self) -> ElementwiseProblem:  # noqa: D102
+        return convert_problem(by_name(self.dtype), by_name(self.to), *self.layouts())
+
+    def _compute(self, flush: bool) -> NDArray[Any]:
+        return reference.convert(self.x(), self.to)
+
+
+@lru_cache(maxsize=16)
+def _expected(case: Case, flush: bool) -> NDArray[Any]:
+    result = case._compute(flush)
+    result.setflags(write=False)
+    return result
+
+
+@lru_cache(maxsize=16)
+def _meets_subnormals(case: ScanCase) -> bool:
+    met = reference.meets_subnormals(
+        case.x(), case.operator, axis=case.axis, exclusive=case.exclusive, reverse=case.reverse
+    )
+    return bool(met.any())
+
+
+def _text(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))

@@ -1,0 +1,236 @@
+"""Probes: what devices may do differently, measured on the device itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import reference
+from ..dtypes import by_dtype, by_name
+from ..plan import KERNELS
+from ..problem import Layout, Operator, convert_problem, scan_problem
+from .elements import elements, random_words
+
+if TYPE_CHECKING:
+    from ..problem import ElementwiseProblem, ScanProblem
+    from ..runtime.device import Device
+
+__all__ = ["Probe", "hard_pairs", "probe"]
+
+_OPERATORS = {"sum": np.add, "product": np.multiply}
+_WORDS = {"sum": "addition", "product": "multiplication"}
+_PAIRS = 4096
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a probe found.
+
+    Attributes
+    ----------
+    name : str
+        What it looked at.
+    finding : str
+        What it found.
+    passed : bool or None
+        Whether results can be trusted; None where devices may differ, and results stay the same.
+    """
+
+    name: str
+    finding: str
+    passed: bool | None
+
+
+def probe(device: Device) -> Iterator[Probe]:
+    """Yield what the probes find on a device, one after the other."""
+    probes: list[tuple[str, Callable[[Device], tuple[str, bool | None]]]] = [
+        ("subnormals", _subnormals),
+        ("float64", _float64),
+        ("16-bit floats", _float16),
+        ("exceptional values", _exceptional),
+        *(
+            (f"{dtype} {_WORDS[operator]}", lambda device, o=operator, d=dtype: _correctly_rounded(device, o, d))
+            for dtype in ("float32", "float64")
+            for operator in _OPERATORS
+        ),
+        ("compiler", _opaque),
+        ("atomics", _atomics),
+        ("subgroup size", lambda _: ("not measured: no kernel depends on it", None)),
+    ]
+    for name, run in probes:
+        try:
+            finding, passed = run(device)
+        except Exception as error:  # whatever a driver makes of a shader: the other probes still tell something
+            finding, passed = f"{type(error).__name__}: {' '.join(str(error).split())}", False
+        yield Probe(name, finding, passed)
+
+
+def hard_pairs(dtype: str, operator: str) -> NDArray[Any]:
+    """Return pairs of finite numbers whose sum or product is hard to round.
+
+    Ties and their neighbours, lost bits below them, cancellation, and carries into the exponent. No pair of float32
+    meets a subnormal number, which devices may flush; float64 keeps them everywhere.
+
+    Returns
+    -------
+    ndarray
+        Of shape (pairs, 2).
+    """
+    kind = np.dtype(dtype)
+    info = np.finfo(kind)
+    mantissa_bits, bias, u = info.nmant, info.maxexp - 1, np.uint64
+    words = random_words(8 * _PAIRS, "hard", dtype, operator).reshape(8, _PAIRS)
+    full = u((1 << mantissa_bits) - 1)
+    # Mantissas that end with zeros, together as many as make products one bit too long: ties.
+    zeros = words[2] % u(mantissa_bits)
+    zeros = np.stack([zeros, u(mantissa_bits) - zeros - words[3] % u(2)])
+    few = ((words[:2] | u(1)) << zeros) & full
+    choice = words[4] % u(4)  # 0: any mantissas; 1, 2: those; 3: neighbours of those
+    neighbours = (few + words[4] // u(4) % u(3) - u(1)) & full
+    mantissa = np.where(choice == 0, words[:2] & full, np.where(choice == 3, neighbours, few))
+    first = words[5] % u(2 * bias - 1) + u(1)
+    if operator == "sum":  # near enough that both count, or cancel
+        other = first.astype(np.int64) + (words[6] % u(2 * mantissa_bits + 9)).astype(np.int64) - (mantissa_bits + 4)
+    else:  # anywhere, so that the product's exponent is
+        other = (words[6] % u(2 * bias + mantissa_bits)).astype(np.int64) + bias - first.astype(np.int64)
+    exponents = np.stack([first, np.clip(other, 0, 2 * bias).astype(np.uint64)])
+    signs = np.stack([words[7] & u(1), words[7] >> u(1) & u(1)]) << u(8 * kind.itemsize - 1)
+    pairs = (signs | exponents << u(mantissa_bits) | mantissa).astype(f"u{kind.itemsize}").view(kind).T
+    if dtype != "float64":
+        pairs = pairs[~reference.meets_subnormals(pairs, operator, axis=1)]
+    return np.ascontiguousarray(pairs)
+
+
+def _run(
+    device: Device,
+    problem: ScanProblem | ElementwiseProblem,
+    x: NDArray[Any],
+    out: NDArray[Any],
+    kernel: str | None = None,
+) -> None:
+    """Compute with packed input, and with output from the start of memory that `out` is the whole of."""
+    with device.lock:
+        source, target = device.allocate(x.nbytes), device.allocate(out.nbytes)
+        try:
+            device.upload(source, 0, x)
+            device.run(problem, source, target, kernel=kernel)
+            device.download(target, 0, out)
+        finally:
+            source.release()
+            target.release()
+
+
+def _scan(device: Device, x: NDArray[Any], operator: str) -> NDArray[Any]:
+    layout, out = Layout.packed(x.shape), np.empty_like(x)
+    _run(device, scan_problem(by_dtype(x.dtype), Operator(operator), layout, layout, axis=1), x, out)
+    return out
+
+
+def _subnormals(device: Device) -> tuple[str, bool | None]:
+    keeps = device.subnormals()
+    said = ", ".join(f"{operator}s {'keep' if keeps[operator] else 'flush'} them" for operator in _OPERATORS)
+    return f"float32 {said}; those of float64 and float16 are kept everywhere", None
+
+
+def _float64(device: Device) -> tuple[str, bool | None]:
+    return "the device's own" if device.limits.float64 else "on 32-bit words", None
+
+
+def _float16(device: Device) -> tuple[str, bool | None]:
+    has = "shader-f16" in device.description.features
+    return f"the adapter has {'' if has else 'no '}shader-f16, which no kernel uses", None
+
+
+def _exceptional(device: Device) -> tuple[str, bool | None]:
+    """Compare what NaN, infinities, overflow and zeros give with NumPy."""
+    wrong = []
+    for dtype in ("float16", "float32", "float64"):
+        largest = np.finfo(dtype).max
+        values = np.array([np.nan, -np.nan, np.inf, -np.inf, largest, -largest, 1.5, -1.5, 0.0, -0.0], dtype)
+        pairs = np.stack([np.repeat(values, values.size), np.tile(values, values.size)], axis=1)
+        for operator, ufunc in _OPERATORS.items():
+            with np.errstate(all="ignore"):
+                expected = np.stack([pairs[:, 0], ufunc(pairs[:, 0], pairs[:, 1])], axis=1)
+            difference = _first_pair(pairs, _scan(device, pairs, operator), expected, ufunc)
+            if difference:
+                wrong.append(f"{_WORDS[operator]} of {dtype}: {difference}")
+    return "; ".join(wrong) or "NaN, infinity, overflow and the sign of zero are as in IEEE 754", not wrong
+
+
+def _correctly_rounded(device: Device, operator: str, dtype: str) -> tuple[str, bool | None]:
+    pairs = hard_pairs(dtype, operator)
+    ufunc = _OPERATORS[operator]
+    with np.errstate(all="ignore"):
+        expected = np.stack([pairs[:, 0], ufunc(pairs[:, 0], pairs[:, 1])], axis=1)
+    difference = _first_pair(pairs, _scan(device, pairs, operator), expected, ufunc)
+    return difference or f"correctly rounded in all of {len(pairs)} hard cases", not difference
+
+
+def _first_pair(pairs: NDArray[Any], result: NDArray[Any], expected: NDArray[Any], ufunc: np.ufunc) -> str:
+    """Return what is wrong with the first pair that is; an empty text if none is."""
+    bits = f"u{pairs.itemsize}"
+    wrong = (result.view(bits) != expected.view(bits)) & ~(np.isnan(result) & np.isnan(expected))
+    if not wrong.any():
+        return ""
+    row = int(wrong.any(axis=1).argmax())
+
+    def shown(value: Any) -> str:
+        return f"{value!s} (0x{value.view(bits):0{2 * value.itemsize}x})"
+
+    numbers = " and ".join(map(shown, pairs[row]))
+    return (
+        f"{int(wrong.any(axis=1).sum())} of {len(pairs)} pairs are wrong; {ufunc.__name__} of {numbers} gives "
+        f"{shown(result[row, 1])}, not {shown(expected[row, 1])}"
+    )
+
+
+def _opaque(device: Device) -> tuple[str, bool | None]:
+    """Compare scans with and without hiding the float operations of the order from the compiler."""
+    differing = []
+    limits = device.limits
+    for dtype in ("float32", "float64"):  # float16 is computed by the same functions as float32
+        for operator in _OPERATORS:
+            x = elements("plain", dtype, (3, 9000), operator)
+            layout = Layout.packed(x.shape)
+            problem = scan_problem(by_name(dtype), Operator(operator), layout, layout, axis=1)
+            results = []
+            with device.lock:
+                for opaque in (True, False):
+                    try:
+                        device.limits = replace(limits, opaque=opaque)
+                        results.append(_kernels(device, problem, x))
+                    finally:
+                        device.limits = limits
+            if results[0] != results[1]:
+                differing.append(f"{operator} of {dtype}")
+    if differing:
+        return f"it changes the order of operations that it can see ({', '.join(differing)}), so they are hidden", None
+    return "it leaves the order of operations alone, even where they are not hidden", None
+
+
+def _kernels(device: Device, problem: ScanProblem, x: NDArray[Any]) -> list[bytes]:
+    results = []
+    for kernel in KERNELS:
+        out = np.empty_like(x)
+        _run(device, problem, x, out, kernel)
+        results.append(out.tobytes())
+    return results
+
+
+def _atomics(device: Device) -> tuple[str, bool | None]:
+    """Have invocations and workgroups write the bytes of the same words."""
+    x = elements("plain", "uint32", (200_001,))
+    problem = convert_problem(
+        by_name("uint32"), by_name("uint8"), Layout.packed(x.shape), Layout.packed(x.shape, offset=1)
+    )
+    for _ in range(3):
+        out = np.empty(x.size + 1, np.uint8)
+        _run(device, problem, x, out)
+        lost = int((out[1:] != x.astype(np.uint8)).sum())
+        if lost:
+            return f"{lost} of {x.size} bytes are lost where workgroups write to the same words", False
+    return "no byte is lost where workgroups write to the same words", True

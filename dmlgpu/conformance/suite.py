@@ -1,0 +1,194 @@
+"""The cases of the suite, always the same ones, in an order in which neighbours share an expected result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from ..dtypes import BOOL, ELEMENT_TYPES
+from ..plan import KERNELS
+from .cases import MODES, Case, ConvertCase, RoundCase, ScanCase
+from .placement import BROADCASTS, LAYOUTS, Placement
+
+__all__ = ["suite"]
+
+_TYPES = [element.name for element in ELEMENT_TYPES]
+_FLOATS = [element.name for element in ELEMENT_TYPES if element.kind == "float"]
+_OPERATORS = ("sum", "product")
+_ORDERS = [(exclusive, reverse) for exclusive in (False, True) for reverse in (False, True)]
+_WAYS = ("auto", *KERNELS)
+
+_LENGTHS = (1, 15, 16, 17, 255, 256, 257, 4095, 4096, 4097)
+_MORE_LENGTHS = (2, 31, 32, 33, 48, 240, 241, 511, 512, 513, 4080, 8191, 8192, 8193, 12_289)
+_LONG_LENGTHS = (65_535, 65_536, 65_537, 131_073, 300_007)
+_PACKED = Placement()
+
+
+def suite(full: bool = False) -> Iterator[Case]:
+    """Yield the cases of the suite.
+
+    Parameters
+    ----------
+    full : bool
+        Yield all of them, not only those that take a modest device less than a minute.
+
+    Examples
+    --------
+    >>> from dmlgpu.conformance import suite
+    >>> next(suite()).name
+    'sum.float32.2x1.axis1.inclusive.increasing.packed-to-packed.slices.plain'
+    """
+    yield from _lengths(full)
+    yield from _across(full)
+    yield from _layouts(full)
+    yield from _in_place(full)
+    yield from _shared_words(full)
+    yield from _dimensions(full)
+    yield from _exceptional(full)
+    yield from _roundings(full)
+    yield from _conversions(full)
+    if full:
+        yield from _large()
+
+
+def _scans(
+    dtype: str,
+    shape: tuple[int, ...],
+    axis: int,
+    number: int | None = None,
+    *,
+    placement: Placement = _PACKED,
+    ways: tuple[str, ...] = KERNELS,
+    family: str = "plain",
+) -> Iterator[Case]:
+    """Yield scans of one shape: in every operator and order, or with a number in one of the eight, in turn."""
+    variants = list(product(_OPERATORS, _ORDERS))
+    for operator, (exclusive, reverse) in variants if number is None else [variants[number % len(variants)]]:
+        for way in ways:
+            yield ScanCase(dtype, shape, placement, family, operator, axis, exclusive, reverse, way)
+
+
+def _lengths(full: bool) -> Iterator[Case]:
+    """Slices that end around the borders of runs, blocks, tiles and spans."""
+    for dtype, length in product(_TYPES, _LENGTHS):
+        yield from _scans(dtype, (2, length), 1)
+    if not full:  # integers have the same results in any order
+        for n, (dtype, length) in enumerate(product(_TYPES, (65_537, 131_073))):
+            for number in (2 * n + 1, 2 * n + 6) if dtype in _FLOATS else [n]:
+                yield from _scans(dtype, (length,), 0, number)
+    else:
+        for dtype, length in product(_TYPES, _MORE_LENGTHS):
+            yield from _scans(dtype, (3, length), 1, ways=_WAYS)
+        for dtype, length in product(_TYPES, _LONG_LENGTHS):
+            yield from _scans(dtype, (length,), 0)
+
+
+def _across(full: bool) -> Iterator[Case]:
+    """Slices side by side, along the first and the middle dimension."""
+    for number, (dtype, length) in enumerate(product(_TYPES, (17, 257, 4097))):
+        for i, (shape, axis) in enumerate((((length, 3), 0), ((2, length, 5), 1))):
+            yield from _scans(dtype, shape, axis, None if full else 3 * number + i, ways=_WAYS)
+    if full:
+        for number, (dtype, shape) in enumerate(product(_TYPES, ((16, 4096), (256, 300), (4096, 130), (65_537, 2)))):
+            for i in range(4):
+                yield from _scans(dtype, shape, 0, number + 3 * i, ways=_WAYS)
+
+
+def _layouts(full: bool) -> Iterator[Case]:
+    """Every input layout against output layouts, in two buffers and in one, along each axis.
+
+    By default, operators that share a buffer are sums: with other operators or bindings a kernel is another pipeline,
+    and drivers take longer to compile one than to run its cases.
+    """
+    sources = (*LAYOUTS, *BROADCASTS)
+    for n, dtype in enumerate(_TYPES):
+        for (i, source), (j, target) in product(enumerate(sources), enumerate(LAYOUTS)):
+            if not full and (i + j + n) % 5 > 1:  # each input layout with two of the five
+                continue
+            for axis in range(3) if full else [(i + j) % 3]:
+                beside = (i + j + axis) % 3 == 0
+                placement = Placement(source, "beside" if beside else "to", target)
+                shapes = [((3, 37, 5), n + 2 * i + 3 * j)]
+                if axis == 1:
+                    shapes.append(((2, 263, 4), n + i + 5 * j))
+                for shape, number in shapes:
+                    numbers = [number]
+                    if beside:
+                        numbers = [number % 4, number % 4 + 4] if full else [number % 4]
+                    for each in numbers:
+                        yield from _scans(dtype, shape, axis, each, placement=placement)
+
+
+def _in_place(full: bool) -> Iterator[Case]:
+    for n, (dtype, layout) in enumerate(product(_TYPES, LAYOUTS)):
+        placement = Placement.in_place(layout)
+        for i, length in enumerate((17, 257, 4500)):
+            sums_only = not full and dtype != "float32"
+            number = (3 * n + i) % (4 if sums_only else 8)
+            yield from _scans(dtype, (3, length), 1, None if full else number, placement=placement)
+            yield from _scans(dtype, (length, 3), 0, None if full else number, placement=placement)
+
+
+def _shared_words(full: bool) -> Iterator[Case]:
+    """Slices of a few elements: invocations and workgroups share words."""
+    narrow = [element.name for element in ELEMENT_TYPES if element.itemsize < 4]
+    placement = Placement("packed", "to", "offset")
+    for dtype, length in product(_TYPES if full else narrow, range(1, 10)):
+        yield from _scans(dtype, (501, length), 1, length, placement=placement)
+        yield from _scans(dtype, (length, 501), 0, length + 3, placement=placement)
+
+
+def _dimensions(full: bool) -> Iterator[Case]:
+    """Every axis of tensors of one to eight dimensions."""
+    shape = (2, 3, 1, 4, 2, 3, 2, 5)
+    for n, dtype in enumerate(_TYPES):
+        for ndim in range(1, 9) if full else [8] if dtype in ("float32", "float16", "int64", "uint8") else []:
+            for axis in range(ndim):
+                for layout in ("transposed", "padded"):
+                    placement = Placement("packed", "to", layout)
+                    yield from _scans(dtype, shape[:ndim], axis, n + axis + ndim, placement=placement)
+
+
+def _exceptional(full: bool) -> Iterator[Case]:
+    """NaN, infinities, zeros and extremes; and apart from them, subnormals."""
+    for family, dtype in product(("special", "subnormal"), _FLOATS):
+        for n, length in enumerate((4, 17, 33, 257, 300, 4097, 9000)):
+            everything = full or length in (17, 257, 4097)
+            yield from _scans(dtype, (4, length), 1, None if everything else n, family=family)
+            yield from _scans(dtype, (length, 4), 0, None if full else n + 1, family=family, ways=_WAYS)
+
+
+def _roundings(full: bool) -> Iterator[Case]:
+    for dtype, mode in product(_FLOATS, MODES):
+        yield RoundCase(dtype, (65_536,), _PACKED, "patterns", mode)
+        yield RoundCase(dtype, (4097,), _PACKED, "plain", mode)
+        for source, target in product((*LAYOUTS, BROADCASTS[0]), LAYOUTS if full else ("packed", "transposed")):
+            for relation in ("to", "beside"):
+                yield RoundCase(dtype, (7, 11, 5), Placement(source, relation, target), "patterns", mode)
+        for layout in LAYOUTS:
+            yield RoundCase(dtype, (7, 11, 5), Placement.in_place(layout), "patterns", mode)
+        if full:
+            yield RoundCase(dtype, (1 << 20,), _PACKED, "patterns", mode)
+
+
+def _conversions(full: bool) -> Iterator[Case]:
+    for (i, source), (j, target) in product(enumerate([*_TYPES, BOOL.name]), enumerate(_TYPES)):
+        yield ConvertCase(source, (8192,), _PACKED, "patterns", target)
+        if full or i == j:
+            yield ConvertCase(source, (5, 7, 9), Placement("transposed", "to", "offset"), "patterns", target)
+        if full:
+            yield ConvertCase(source, (1 << 18,), _PACKED, "patterns", target)
+            for one, other in product((*LAYOUTS, BROADCASTS[0]), LAYOUTS):
+                yield ConvertCase(source, (5, 7, 9), Placement(one, "to", other), "plain", target)
+
+
+def _large() -> Iterator[Case]:
+    """More slices than workgroups in a dimension, and more bytes than WebGPU's default binding holds."""
+    for number, dtype in enumerate(_TYPES):
+        yield from _scans(dtype, (70_000, 33), 1, number, ways=("auto", "slices"))
+        yield from _scans(dtype, (2, 70_001), 0, number + 1, ways=("auto",))
+    yield from _scans("uint8", (70_000, 65), 1, 0, ways=("tiles",))
+    for operator_and_order in (0, 3, 7):
+        yield from _scans("float32", (34_000_000,), 0, operator_and_order, ways=("auto",))
+    yield from _scans("float32", (34, 1_000_000), 0, 3, ways=("auto",))
+    yield RoundCase("float32", (34_000_000,), _PACKED, "patterns", "half_even")

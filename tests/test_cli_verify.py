@@ -1,0 +1,288 @@
+"""``dmlgpu verify``: verdicts, reports, digests and their comparison, bad usage."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dmlgpu
+from dmlgpu.cli import verify
+from dmlgpu.conformance import Digests, Probe, parse
+from dmlgpu.errors import ShaderError
+from dmlgpu.runtime.device import Device
+
+from .cli_runner import Run, one_line, process, runner
+
+ONE = "sum.float32.2x257.axis1.inclusive.increasing.packed-to-packed.tiles.plain"
+OTHER = "round.float16.half_even.4097.packed-to-packed.plain"
+TINY = "sum.float32.4x17.axis1.inclusive.increasing.packed-to-packed.tiles.subnormal"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line in an empty folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return runner(capsys)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Replace the suite by a few cases; return their names."""
+    names = [ONE, OTHER, TINY]
+    monkeypatch.setattr(verify, "suite", lambda full=False: iter([*map(parse, names)]))
+    return names
+
+
+@pytest.fixture
+def broken(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the device change the last bit of the first element of everything read from it."""
+    original = device.download
+
+    def wrong(buffer: Any, offset: int, out: np.ndarray) -> None:
+        original(buffer, offset, out)
+        out.reshape(-1).view(np.uint8)[0] ^= 1
+
+    device.subnormals()  # measured before, and kept
+    monkeypatch.setattr(device, "download", wrong)
+
+
+class TestVerdict:
+    def test_a_right_device_passes(self, run: Run, few: list[str], device: Device) -> None:
+        status, out, err = run("verify")
+        assert (status, err) == (0, "")
+        assert out.startswith(f"dmlgpu {dmlgpu.__version__} on {device.summary}\n")
+        words = " ".join(out.split())
+        for name in ("subnormals", "float32 addition correctly rounded in all of", "atomics no byte is lost"):
+            assert name in words
+        assert "float32 2 - float16 - 1 " in words
+        assert "PASSED: 3 of 3 cases have the oracle's bits" in words
+        assert max(map(len, out.splitlines())) <= 110
+
+    def test_a_wrong_device_fails_and_says_where(
+        self, run: Run, few: list[str], device: Device, broken: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("VK_DRIVER_FILES", raising=False)
+        status, out, err = run("verify", "--json", "report.json")
+        assert status == 1
+        assert f"{ONE}: at [0, 0] the device has " in out
+        assert f"  dmlgpu verify --device '{device.summary}' --case {ONE}\n" in out
+        assert "failed probes: float32 addition, float32 multiplication, " in out
+        assert "FAILED: 0 of 3 cases have the oracle's bits" in out
+        assert f"dmlgpu: warning: the probe 'float32 addition' failed on {device.summary}: 1 of" in " ".join(
+            err.split()
+        )
+        report = json.loads(Path("report.json").read_text())
+        assert report["passed"] is False
+        assert report["device"] == device.summary
+        assert [one["case"] for one in report["differences"]] == few
+        assert "(0x" in report["differences"][0]["difference"]
+        assert report["differences"][0]["reproduce"].endswith(f"--case {ONE}")
+        assert {"type": "float32", "operator": "sum tiles", "cases": 2, "different": 2} in report["verdicts"]
+        assert {one["name"]: one["passed"] for one in report["probes"]}["float32 addition"] is False
+        assert report["info"]["versions"]["dmlgpu"] == dmlgpu.__version__
+
+    def test_the_driver_file_is_part_of_the_reproduction(
+        self, run: Run, broken: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("VK_DRIVER_FILES", "my driver.json")
+        assert "  VK_DRIVER_FILES='my driver.json' dmlgpu verify --device " in run("verify", "--case", ONE).out
+
+    def test_a_failed_probe_alone_fails(self, run: Run, few: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        probes = [Probe("a", "fine", True), Probe("b", "broken", False), Probe("c", "a fact", None)]
+        monkeypatch.setattr(verify, "probe", lambda device: iter(probes))
+        status, out, err = run("verify")
+        assert status == 1
+        assert "PASSED" not in out
+        assert "failed probes: b\nFAILED: 3 of 3 cases" in out
+        assert one_line(err, "warning").startswith("dmlgpu: warning: the probe 'b' failed on ")
+
+    def test_a_shader_that_does_not_compile_is_a_difference(
+        self, run: Run, device: Device, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: Any, **__: Any) -> None:
+            raise ShaderError("scan_tiles.wgsl does not compile")
+
+        monkeypatch.setattr(device, "run", fail)
+        monkeypatch.setattr(device, "_subnormals", None)
+        status, out, _ = run("verify", "--case", ONE)
+        assert status == 1
+        assert f"{ONE}: ShaderError: scan_tiles.wgsl does not compile\n" in out
+
+    def test_a_lost_device_ends_the_run(
+        self, run: Run, few: list[str], device: Device, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: Any, **__: Any) -> None:
+            raise RuntimeError("gone")
+
+        device.subnormals()
+        monkeypatch.setattr(device, "run", fail)
+        monkeypatch.setattr(device, "lost", lambda: True)
+        status, out, _ = run("verify")
+        assert status == 1
+        assert f"the device was lost in the case {ONE}; 2 of 3 cases did not run\n" in out
+
+    def test_cases_are_chosen_by_name_and_pattern(self, run: Run) -> None:
+        status, out, err = run("verify", "--case", ONE, "--case", "round.float16.*.4097.*")
+        assert (status, err) == (0, "")
+        assert out.count(": the oracle's bits, SHA-256 ") == 4
+        assert f"{ONE}: the oracle's bits" in out
+        assert "PASSED: 4 of 4 cases" in out
+        assert "float32 addition" not in out
+
+    def test_a_case_that_meets_subnormals_is_verified_too(self, run: Run) -> None:
+        status, out, _ = run("verify", "--case", TINY)
+        assert status == 0
+        assert f"{TINY}: the oracle's bits, SHA-256 of a result that meets subnormals" in out
+
+    def test_a_case_beyond_the_suite_can_be_asked_for(self, run: Run) -> None:
+        name = "product.uint16.2x3x4x5.axis2.exclusive.decreasing.reversed-beside-padded.slices.plain"
+        assert run("verify", "--case", name).status == 0
+
+    def test_the_bar_is_for_terminals(
+        self, few: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+        monkeypatch.setenv("COLUMNS", "60")
+        assert verify.run_verify(arguments("--case", ONE)) == 0
+        _, err = capsys.readouterr()
+        assert err.startswith("\r[------------------------------] 0 of 1  sum.float32.2x257.\x1b[K")
+        assert err.endswith("\r\x1b[K")
+        assert "\n" not in err
+
+
+def arguments(*options: str) -> Any:
+    from dmlgpu.cli.arguments import parse as parse_arguments
+
+    return parse_arguments(["verify", *options])
+
+
+def test_help_is_printed(run: Run) -> None:
+    status, out, err = run("verify", "--help")
+    assert (status, err) == (0, "")
+    assert out.startswith("usage: dmlgpu verify ")
+    assert max(map(len, out.splitlines())) <= 120
+
+
+class TestDigests:
+    def test_the_device_and_the_oracle_agree(self, run: Run, few: list[str], device: Device) -> None:
+        status, out, _ = run("verify", "--digest", "device.json")
+        assert status == 0
+        assert out.endswith(f"wrote device.json: 2 digests of {device.summary}\n")
+        assert run("verify", "--oracle", "--digest", "oracle.json") == (
+            0,
+            "wrote oracle.json: 2 digests of the oracle (NumPy)\n",
+            "",
+        )
+        one, other = (Digests.read(Path(name)) for name in ("device.json", "oracle.json"))
+        assert one.digests == other.digests
+        assert (one.dmlgpu, one.device) == (dmlgpu.__version__, device.summary)
+        assert set(one.digests) == {ONE, OTHER}
+        status, out, err = run("verify", "--compare", "device.json", "oracle.json")
+        assert (status, err) == (0, "")
+        assert out.endswith("EQUAL: 2 files agree on 2 cases\n")
+
+    def test_the_oracle_needs_no_device(self, tmp_path: Path) -> None:
+        code = (
+            "import sys; sys.modules['wgpu'] = None; from dmlgpu.cli import main; "
+            f"sys.exit(main(['verify', '--oracle', '--digest', 'x.json', '--case', '{ONE}']))"
+        )
+        status, _, err = process(folder=tmp_path, code=("-c", code))
+        assert (status, err) == (0, "")
+        assert set(Digests.read(tmp_path / "x.json").digests) == {ONE}
+
+    def test_a_difference_is_told_in_full(
+        self, run: Run, few: list[str], device: Device, broken: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("VK_DRIVER_FILES", raising=False)
+        run("verify", "--oracle", "--digest", "oracle.json")
+        assert run("verify", "--digest", "wrong.json").status == 1
+        status, out, _ = run("verify", "--compare", "oracle.json", "wrong.json")
+        assert status == 1
+        right = Digests.read(Path("oracle.json")).digests[ONE]
+        assert f"\n{ONE}\n  {right}  oracle.json  (as the oracle here)\n" in out
+        assert "  wrong.json: at [0, 0] the device has " in out
+        assert out.count("(0x") == 4
+        assert f"  dmlgpu verify --device '{device.summary}' --case {ONE}\n" in out
+        assert out.endswith("DIFFERENT: 2 of 2 cases\n")
+
+    def test_agreeing_on_what_is_wrong_is_no_equality(self, run: Run, few: list[str], broken: None) -> None:
+        run("verify", "--digest", "a.json")
+        run("verify", "--digest", "b.json")
+        status, out, _ = run("verify", "--compare", "a.json", "b.json")
+        assert status == 1
+        assert f"a.json: 3 cases not as the oracle, the first {ONE}: at [0, 0] " in out
+        assert out.endswith("DIFFERENT: not from each other, but from the oracle\n")
+
+    def test_missing_cases_and_other_versions_are_told(self, run: Run) -> None:
+        for name, version, cases in (("a.json", "1", [ONE, OTHER]), ("b.json", "2", [ONE])):
+            with Path(name).open("wb") as file:
+                Digests(version, "d", "", dict.fromkeys(cases, "0" * 64)).write(file)
+        status, out, err = run("verify", "--compare", "a.json", "b.json")
+        assert status == 1
+        assert f"\n{OTHER}\n  {'0' * 64}  a.json\n  no digest  b.json\n" in out
+        assert "DIFFERENT: 1 of 2 cases" in out
+        assert one_line(err, "note") == "dmlgpu: note: the files are of several versions of dmlgpu: 1, 2\n"
+
+    def test_cases_of_other_versions_can_be_compared(self, run: Run) -> None:
+        for name, digit in (("a.json", "0"), ("b.json", "1")):
+            with Path(name).open("wb") as file:
+                Digests("1", "d", "", {f"case.of.old.times.{i}": digit * 64 for i in range(12)}).write(file)
+        status, out, _ = run("verify", "--compare", "a.json", "b.json")
+        assert status == 1
+        assert "and 2 more cases\nDIFFERENT: 12 of 12 cases\n" in out
+
+
+BAD = {
+    "unknown device": ("--device frob", "device 'frob' is in no adapter's summary"),
+    "unknown case": ("--case sum.float32", "there is no case 'sum.float32': "),
+    "pattern of nothing": ("--case frob*", "no case of the suite matches 'frob*'"),
+    "case and full": (f"--full --case {ONE}", "--case chooses cases, and --full takes all"),
+    "oracle without a file": ("--oracle", "it needs --digest FILE"),
+    "oracle with a device": ("--oracle --digest x.json --device 0", "leave --device and --json out"),
+    "oracle with a report": ("--oracle --digest x.json --json y.json", "leave --device and --json out"),
+    "one file": ("--compare good.json", "--compare needs two files of digests or more"),
+    "no file": ("--compare", "argument --compare: expected at least one argument"),
+    "compare and more": (
+        "--compare a b --full --device 0",
+        "--compare reads files only; leave --device and --full out",
+    ),
+    "nothing in them": ("--compare empty.json empty.json", "there is nothing to compare: no file has a digest"),
+    "missing file": ("--compare good.json gone.json", "gone.json: No such file or directory"),
+    "folder": ("--compare good.json .", "."),
+    "damaged file": (
+        "--compare good.json damaged.json",
+        "damaged.json is damaged: its content does not fit its checksum",
+    ),
+    "no JSON": ("--compare good.json text.json", "text.json is damaged, or no file of digests: it is not JSON"),
+    "other JSON": ("--compare good.json other.json", "other.json is not a file of digests"),
+    "another version": ("--compare good.json later.json", "later.json has version 2 of the format"),
+    "digest in no folder": ("--digest gone/x.json", "cannot write gone/x.json: gone is not a folder; create it first"),
+    "digest is a folder": ("--digest .", "cannot write .: it exists and is not an ordinary file"),
+    "report in no folder": ("--json gone/x.json", "cannot write gone/x.json"),
+    "unknown option": ("--frob", "unrecognized arguments: --frob"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_usage_is_one_line(run: Run, tmp_path: Path, name: str) -> None:
+    with (tmp_path / "good.json").open("wb") as file:
+        Digests("1", "d", "", {ONE: "0" * 64}).write(file)
+    with (tmp_path / "empty.json").open("wb") as file:
+        Digests("1", "d", "", {}).write(file)
+    good = (tmp_path / "good.json").read_text()
+    (tmp_path / "damaged.json").write_text(good.replace("0" * 64, "0" * 63 + "1"))
+    (tmp_path / "later.json").write_text(good.replace('"version": 1', '"version": 2'))
+    (tmp_path / "text.json").write_text("text")
+    (tmp_path / "other.json").write_text("{}")
+    before = sorted(tmp_path.iterdir())
+    options, message = BAD[name]
+    status, out, err = run("verify", *options.split())
+    assert status == 2
+    assert not out or "--compare" in options  # which lists the files that it could read
+    assert message in one_line(err)
+    assert sorted(tmp_path.iterdir()) == before
