@@ -49,6 +49,8 @@ def memory_order(x: NDArray[Any]) -> tuple[NDArray[Any], Layout]:
     Layout
         Where the elements of `x` are among those of the view, counted in the view's C order.
     """
+    if x.flags.c_contiguous:
+        return x, Layout.packed(x.shape)
     flips = [size > 1 and stride < 0 for size, stride in zip(x.shape, x.strides, strict=True)]
     repeats = [size > 1 and stride == 0 for size, stride in zip(x.shape, x.strides, strict=True)]
     key = [

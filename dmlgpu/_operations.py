@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import ExitStack
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ._host import host_array
-from ._tensors import Tensor, apart, assign, download, empty, resolve, run, upload
+from ._tensors import Tensor, apart, assign, empty, resolve, run, upload
 from ._views import check_size, integer, same_places, take
 from .array import DeviceArray
 from .dtypes import BOOL, ElementType, by_dtype, result_type
@@ -28,6 +28,9 @@ _MODES = {
     "toward_zero": RoundingMode.TOWARD_ZERO,
     "half_away": RoundingMode.HALF_AWAY,
 }
+
+_scan_problem = lru_cache(maxsize=256)(scan_problem)
+"""Small calls are often alike, and a problem depends on nothing but its arguments."""
 
 
 def scan_array(
@@ -63,7 +66,7 @@ def scan_array(
                 if readable.element != element:
                     assign(readable, body)
                     readable = body
-                problem = scan_problem(
+                problem = _scan_problem(
                     element, operator, readable.layout, body.layout, axis=along, exclusive=exclusive, reverse=reverse
                 )
                 run(problem, readable, body)
@@ -146,10 +149,12 @@ def _split(target: Tensor, axis: int, reverse: bool) -> tuple[Tensor, Tensor]:
 
 def _fill(target: Tensor, value: int) -> None:
     """Write one value everywhere: a copy from one element that is repeated by strides of 0."""
-    one = upload(target.device, np.full(1, value, target.element.dtype))
+    one = upload(target.device, np.full(1, value, target.element.dtype), temporary=True)
     sizes = target.layout.sizes
-    assign(Tensor(one.buffer, one.element, Layout(sizes, (0,) * len(sizes))), target)
-    one.buffer.release()
+    try:
+        assign(Tensor(one.buffer, one.element, Layout(sizes, (0,) * len(sizes))), target)
+    finally:
+        one.buffer.release()
 
 
 def _execute(
@@ -179,19 +184,18 @@ def _execute(
         _check_device(device)
         return np.empty(sizes, element.dtype) if host is None else host
     where = resolve(device)
-    with where.lock, ExitStack() as temporary:
-        source = target = upload(where, array)
-        temporary.callback(source.buffer.release)
-        if source.element != element or array.shape != sizes or not source.layout.is_packed:  # else in place
-            target = empty(where, element, sizes)
-            temporary.callback(target.buffer.release)
-        operate(source, target)
-        if host is None:
-            return download(target)
-        if host.flags.c_contiguous and host.flags.aligned:
-            where.download(target.buffer, 0, host.reshape(-1))
-        else:
-            np.copyto(host, download(target))
+    with where.batch():
+        source = target = upload(where, array, temporary=True)
+        try:
+            if source.element != element or array.shape != sizes or not source.layout.is_packed:  # else in place
+                target = empty(where, element, sizes, temporary=True)
+            operate(source, target)
+            if host is None:
+                host = np.empty(sizes, element.dtype)
+            where.download(target.buffer, 0, host)  # the target is packed
+        finally:
+            target.buffer.release()
+            source.buffer.release()
     return host
 
 

@@ -64,22 +64,27 @@ def resolve(device: Device | str | int | None) -> Device:
     return resolve_device(device)
 
 
-def empty(device: Device, element: ElementType, sizes: tuple[int, ...]) -> Tensor:
-    """Allocate a packed tensor."""
+def empty(device: Device, element: ElementType, sizes: tuple[int, ...], *, temporary: bool = False) -> Tensor:
+    """Allocate a packed tensor, which may hold anything; a temporary one is released before the call returns."""
     layout = Layout.packed(sizes)
-    return Tensor(device.allocate(max(1, layout.count * element.itemsize)), element, layout)
+    nbytes = max(1, layout.count * element.itemsize)
+    return Tensor(device.recycled(nbytes, temporary=temporary), element, layout)
 
 
-def upload(device: Device, x: NDArray[Any]) -> Tensor:
+def upload(device: Device, x: NDArray[Any], *, temporary: bool = False) -> Tensor:
     """Copy an ndarray that `host_array` accepted to the device, keeping its order in memory."""
     element = by_dtype(x.dtype)
     if x.size == 0:
-        return empty(device, element, x.shape)
+        return empty(device, element, x.shape, temporary=temporary)
     view, layout = memory_order(x)
-    with device.lock:
-        # First the device's memory, so that an array too large for it is not copied on the host before.
-        buffer = device.allocate(view.size * element.itemsize)
-        device.upload(buffer, 0, np.ascontiguousarray(view, element.dtype).reshape(-1))
+    if not temporary:
+        return Tensor(device.allocate_filled(view), element, layout)
+    buffer = device.recycled(view.nbytes, temporary=True)
+    try:
+        device.upload(buffer, 0, view)
+    except BaseException:
+        buffer.release()
+        raise
     return Tensor(buffer, element, layout)
 
 
@@ -96,11 +101,11 @@ def assign(source: Tensor, target: Tensor) -> None:
         run(convert_problem(source.element, target.element, source.layout, target.layout), source, target)
 
 
-def packed(source: Tensor, element: ElementType) -> Tensor:
+def packed(source: Tensor, element: ElementType, *, temporary: bool = False) -> Tensor:
     """Return a packed copy, converted to `element`."""
     with source.device.lock:
         source.check_live()
-        target = empty(source.device, element, source.layout.sizes)
+        target = empty(source.device, element, source.layout.sizes, temporary=temporary)
         assign(source, target)
     return target
 
@@ -112,12 +117,15 @@ def _bytes(tensor: Tensor) -> Layout:
     return Layout((*layout.sizes, itemsize), strides, layout.offset * itemsize)
 
 
+def _collide(read: Layout, written: Layout) -> bool:
+    return overlap(read, written) and not same_places(read, written)
+
+
 @contextmanager
 def apart(source: Tensor, target: Tensor) -> Iterator[Tensor]:
     """Give `source`, or a temporary copy of it if an operator that writes `target` would overwrite what it reads."""
-    read, written = _bytes(source), _bytes(target)
-    if source.buffer is target.buffer and overlap(read, written) and not same_places(read, written):
-        staged = packed(source, source.element)
+    if source is not target and source.buffer is target.buffer and _collide(_bytes(source), _bytes(target)):
+        staged = packed(source, source.element, temporary=True)
         try:
             yield staged
         finally:
@@ -131,6 +139,10 @@ def download(source: Tensor) -> NDArray[Any]:
     source.check_live()
     if source.layout.count == 0:
         return np.empty(source.layout.sizes, source.element.dtype)
+    if source.layout.is_packed and source.buffer.readable:
+        out = np.empty(source.layout.sizes, source.element.dtype)
+        source.device.download(source.buffer, source.layout.offset * source.element.itemsize, out)
+        return out
     with source.device.lock, _readable(source) as readable:
         start, raw, view = _landing(readable)
         readable.device.download(readable.buffer, start, raw)
@@ -159,7 +171,7 @@ def _readable(source: Tensor) -> Iterator[Tensor]:
     if source.buffer.readable and (small or source.layout.is_packed or high - low < source.layout.count):
         yield source
     else:
-        temporary = packed(source, source.element)
+        temporary = packed(source, source.element, temporary=True)
         try:
             yield temporary
         finally:

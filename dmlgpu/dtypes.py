@@ -80,6 +80,8 @@ ELEMENT_TYPES: tuple[ElementType, ...] = (
 """The types that operators compute in, in the order of DML_TENSOR_DATA_TYPE."""
 
 _BY_NAME = {element.name: element for element in (*ELEMENT_TYPES, BOOL)}
+_BY_DTYPE = {np.dtype(name): element for name, element in _BY_NAME.items()}
+_BY_DTYPE |= {dtype.newbyteorder("S"): element for dtype, element in _BY_DTYPE.items()}
 _BY_DML_VALUE = {element.dml_value: element for element in ELEMENT_TYPES}
 
 
@@ -109,13 +111,13 @@ def by_dtype(dtype: DTypeLike, argument: str = "x") -> ElementType:
         If no element type has this dtype, as for complex numbers and objects.
     """
     resolved = np.dtype(dtype)
-    name = resolved.newbyteorder("=").name
-    if resolved.kind not in "biuf" or name not in _BY_NAME:
+    found = _BY_DTYPE.get(resolved)
+    if found is None:
         raise ArrayTypeError(
             f"{argument} has dtype {resolved}, which has no element type on the device; convert it with astype to "
             f"one of {', '.join(_BY_NAME)}"
         )
-    return _BY_NAME[name]
+    return found
 
 
 def result_type(element: ElementType) -> ElementType:

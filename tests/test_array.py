@@ -229,13 +229,19 @@ def test_repr_reads_nothing_back(device: dmlgpu.Device, monkeypatch: pytest.Monk
 def test_memory_is_allocated_only_where_needed(device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     array = dmlgpu.asarray(np.ones((400, 100), np.float32), device)
     row = array[0]
-    allocate, sizes = type(device).allocate, []
+    sizes: list[int] = []
 
-    def counted(self: Any, nbytes: int) -> Any:
-        sizes.append(nbytes)
-        return allocate(self, nbytes)
+    def count(name: str) -> None:
+        allocate = getattr(type(device), name)
 
-    monkeypatch.setattr(type(device), "allocate", counted)
+        def counted(self: Any, nbytes: int, **kwargs: Any) -> Any:
+            sizes.append(nbytes)
+            return allocate(self, nbytes, **kwargs)
+
+        monkeypatch.setattr(type(device), name, counted)
+
+    count("allocate")
+    count("recycled")
     uses: list[tuple[list[int], Any]] = [
         ([], lambda: dmlgpu.cumulative_sum(array, axis=0, out=array)),
         ([], lambda: dmlgpu.round(array[:, ::2][1:2, ::-1], out=array[:, ::2][1:2, ::-1])),

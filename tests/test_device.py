@@ -26,8 +26,7 @@ from dmlgpu.errors import (
     SoftwareAdapterWarning,
 )
 from dmlgpu.problem import Layout, Operator, ScanProblem, scan_problem
-from dmlgpu.runtime import adapters, execute
-from dmlgpu.runtime import device as device_module
+from dmlgpu.runtime import adapters, execute, opening
 from dmlgpu.runtime.adapters import AdapterDescription, choose, devices, select_adapter
 from dmlgpu.runtime.device import Device, resolve_device
 
@@ -137,12 +136,12 @@ def test_limits_that_the_adapter_does_not_have(device: Device) -> None:
 
 
 def test_a_software_adapter_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_module, "_warned", False)
+    monkeypatch.setattr(opening, "_warned", False)
     with pytest.warns(SoftwareAdapterWarning, match="computing on the CPU: llvmpipe"):
-        device_module._warn_of_software(CPU_VULKAN)
+        opening.warn_of_software(CPU_VULKAN)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        device_module._warn_of_software(CPU_VULKAN)
+        opening.warn_of_software(CPU_VULKAN)
 
 
 def small_problem() -> ScanProblem:

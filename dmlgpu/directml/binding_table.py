@@ -16,7 +16,7 @@ from .initializer import IDMLOperatorInitializer
 from .objects import IDMLCompiledOperator, IDMLDeviceChild, IDMLDispatchable
 
 if TYPE_CHECKING:
-    from ..runtime.execute import Bound
+    from ..runtime.recording import Bound
     from .device import IDMLDevice
 
 __all__ = ["IDMLBindingTable"]

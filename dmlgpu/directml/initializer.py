@@ -22,7 +22,7 @@ from .objects import IDMLCompiledOperator, IDMLDispatchable
 from .tensor_structs import least_size
 
 if TYPE_CHECKING:
-    from ..runtime.execute import Bound
+    from ..runtime.recording import Bound
     from .device import IDMLDevice
 
 __all__ = ["IDMLOperatorInitializer"]

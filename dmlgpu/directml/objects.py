@@ -24,7 +24,7 @@ from .operator_rules import ValidOperator
 from .tensor_structs import DML_BUFFER_TENSOR_DESC, least_size
 
 if TYPE_CHECKING:
-    from ..runtime.execute import Bound
+    from ..runtime.recording import Bound
     from .device import IDMLDevice
 
 __all__ = [

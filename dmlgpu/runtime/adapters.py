@@ -62,6 +62,11 @@ class AdapterDescription:
         """Whether it computes on the CPU."""
         return self.adapter_type == "CPU"
 
+    @property
+    def shares_memory(self) -> bool:
+        """Whether its memory is the host's, so that buffers can be mapped without crossing a bus at each access."""
+        return self.adapter_type in ("CPU", "IntegratedGPU")
+
 
 def devices() -> list[AdapterDescription]:
     """Return what devices can be opened on, in wgpu's order.

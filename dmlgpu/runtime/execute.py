@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +10,18 @@ from typing import Any
 import wgpu
 
 from ..passes import Pass, Plan, writable_input
-from .pipelines import Pipelines
+from .pipelines import Pipeline, Pipelines
+from .pool import create_buffer
+from .recording import Bound, Recording, Step
 
-__all__ = ["Bound", "Executor", "submit"]
+__all__ = ["Executor", "submit"]
 
 _MAX_PASSES = 512
+"""Passes whose uniforms the shared buffer holds."""
+_KEPT_PASSES = 16
+"""Passes of a plan whose bind groups and uniforms are worth keeping: longer plans take longer to compute anyway."""
+_MAX_KEPT = 64
+"""Plans whose bind groups and uniforms are kept."""
 
 _UNIFORM = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
 _SCRATCH = wgpu.BufferUsage.STORAGE
@@ -25,67 +33,117 @@ def submit(gpu_device: Any, command_buffers: Sequence[Any]) -> None:
 
 
 @dataclass(frozen=True)
-class _Step:
-    """A dispatch whose buffers are chosen."""
+class _Kept:
+    """A Bound with what it was made of, which thus stays alive and keeps its identity."""
 
-    pipeline: Any
-    group: Any
-    grid: tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class Bound:
-    """A plan whose buffers are chosen, to be recorded any number of times.
-
-    wgpu keeps alive what recorded commands refer to, so a Bound may be dropped before they are submitted.
-    """
-
-    steps: tuple[_Step, ...]
-
-    def record(self, encoder: Any) -> None:
-        """Record the dispatches into a command encoder; allocates and submits nothing.
-
-        Raises
-        ------
-        wgpu.GPUError
-            If the encoder is finished, or a pass of its own is open.
-        """
-        compute = encoder.begin_compute_pass()
-        for step in self.steps:
-            compute.set_pipeline(step.pipeline)
-            compute.set_bind_group(0, step.group)
-            compute.dispatch_workgroups(*step.grid)
-        compute.end()
+    bound: Bound
+    plan: Plan
+    source: Any
+    target: Any
 
 
 class Executor:
-    """Runs plans on a device, under the device's lock."""
+    """Runs plans on a device, under the device's lock.
+
+    What is recorded is submitted at once, or at the end of a `batch`. In between, whoever is about to write to, map or
+    destroy a buffer calls `flush` before: wgpu would write before it runs what was recorded earlier, and end the
+    process over commands that refer to a mapped or destroyed buffer.
+    """
 
     def __init__(self, gpu_device: Any) -> None:
         self._gpu_device = gpu_device
         self.pipelines = Pipelines(gpu_device)
         # Each pass finds its uniforms at a multiple of the alignment that the device asks for.
-        alignment = gpu_device.limits["min-uniform-buffer-offset-alignment"]
-        self._stride = max(256, alignment)
+        self._stride = max(256, gpu_device.limits["min-uniform-buffer-offset-alignment"])
         self._uniforms = gpu_device.create_buffer(size=self._stride * _MAX_PASSES, usage=_UNIFORM)
         self._scratch: Any = None
         self._token: Any = None
+        self._kept: OrderedDict[tuple[int, int, int], _Kept] = OrderedDict()
+        self._recording: Recording | None = None
+        self._written = False
+        self._batching = False
 
-    def run(self, plan: Plan, source: Any, target: Any, max_elements: int) -> None:
-        """Record and submit the passes of a plan over two wgpu buffers, which may be the same.
+    def run(self, plan: Plan, source: Any, target: Any, max_elements: int, *, keep: bool = False) -> None:
+        """Record the passes of a plan over two wgpu buffers, which may be the same, and submit them.
 
-        Passes of together more than `max_elements` elements go into submissions of their own.
+        Parameters
+        ----------
+        plan : Plan
+            What to run.
+        source, target : wgpu.GPUBuffer
+            Its buffers.
+        max_elements : int
+            Passes of together more elements go into submissions of their own.
+        keep : bool
+            Whether this plan object is likely to be run over these buffers again, so that what is made for it is kept
+            until `forget` is called with one of them.
         """
-        scratch = self._scratch_of(plan.state_bytes)
-        batch: list[Pass] = []
-        elements = 0
-        for one in plan.passes:
-            if batch and (elements + one.elements > max_elements or len(batch) == _MAX_PASSES):
-                self._submit(batch, source, target, scratch)
-                batch, elements = [], 0
-            batch.append(one)
-            elements += one.elements
-        self._submit(batch, source, target, scratch)
+        try:
+            if keep and len(plan.passes) <= _KEPT_PASSES:
+                self._record(self._keep(plan, source, target).steps, max_elements)
+            else:
+                scratch = (self._scratch_of(plan.state_bytes), 0)
+                pipelines = [self.pipelines.get(one.pipeline) for one in plan.passes]
+                for start in range(0, len(pipelines), _MAX_PASSES):
+                    some = slice(start, start + _MAX_PASSES)
+                    # All that reads the old uniforms is submitted before new ones are written.
+                    self.flush()
+                    steps = self._steps(plan.passes[some], pipelines[some], source, target, scratch, self._uniforms)
+                    self._record(steps, max_elements)
+                self.flush()
+            if not self._batching:
+                self.flush()
+        except BaseException:
+            self._recording = None  # half of a plan, or of a batch, is of no use
+            raise
+
+    def begin_batch(self) -> None:
+        """Let what is recorded from now on wait for `flush` or for the end of the batch. Batches don't nest."""
+        self._batching = True
+
+    def end_batch(self, *, drop: bool = False) -> None:
+        """Submit what was recorded, or drop it after an error."""
+        self._batching = False
+        if drop:
+            self._recording = None
+        self.flush(writes=False)
+
+    def write(self, gpu_buffer: Any, offset: int, data: Any) -> None:
+        """Write bytes, a multiple of 4 of them, through memory of wgpu's own; suits few bytes."""
+        self.flush(writes=False)
+        self._written = True
+        self._gpu_device.queue.write_buffer(gpu_buffer, offset, data)
+
+    def copy(self, source: Any, offset: int, target: Any, target_offset: int, size: int) -> None:
+        """Record a copy from buffer to buffer; offsets and size are multiples of 4 bytes."""
+        self._recorder().copy(source, offset, target, target_offset, size)
+
+    def flush(self, *, writes: bool = True) -> None:
+        """Submit what was recorded and, unless `writes` is false, what was only written."""
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            commands = [recording.finish()]
+        elif self._written and writes:
+            commands = []
+        else:
+            return
+        submit(self._gpu_device, commands)
+        self._written = False
+
+    def forget(self, gpu_buffer: Any) -> None:
+        """Drop what was kept for a buffer, which is about to be destroyed; submit what refers to it."""
+        self.flush()
+        for key, kept in list(self._kept.items()):
+            if kept.source is gpu_buffer or kept.target is gpu_buffer:
+                del self._kept[key]
+
+    def release(self) -> None:
+        """Destroy the buffers and forget all that was recorded or kept; what a caller has recorded stays valid."""
+        self._recording = None
+        self._kept.clear()
+        self._uniforms.destroy()
+        if self._scratch is not None:
+            self._scratch.destroy()
 
     def bind(self, plan: Plan, source: Any, target: Any, scratch: tuple[Any, int] | None = None) -> Bound:
         """Choose the buffers of a plan, with uniforms of its own, to record it later.
@@ -111,31 +169,52 @@ class Executor:
         uniforms = self._gpu_device.create_buffer(size=self._stride * len(pipelines), usage=_UNIFORM)
         return Bound(self._steps(plan.passes, pipelines, source, target, scratch, uniforms))
 
+    def _recorder(self) -> Recording:
+        if self._recording is None:
+            self._recording = Recording(self._gpu_device)
+        return self._recording
+
+    def _record(self, steps: Sequence[Step], max_elements: int) -> None:
+        for step in steps:
+            if self._recording is not None and self._recording.elements + step.elements > max_elements:
+                self.flush()
+            self._recorder().dispatch(step)
+
+    def _keep(self, plan: Plan, source: Any, target: Any) -> Bound:
+        """Return the plan over these buffers, with uniforms of its own, from the kept ones if it is there."""
+        scratch = self._scratch_of(plan.state_bytes)
+        key = (id(plan), id(source), id(target))
+        found = self._kept.get(key)
+        if found is None:
+            pipelines = [self.pipelines.get(one.pipeline) for one in plan.passes]
+            uniforms = self._gpu_device.create_buffer(size=self._stride * len(pipelines), usage=_UNIFORM)
+            steps = self._steps(plan.passes, pipelines, source, target, (scratch, 0), uniforms)
+            found = self._kept[key] = _Kept(Bound(steps), plan, source, target)
+            if len(self._kept) > _MAX_KEPT:
+                self._kept.popitem(last=False)
+        else:
+            self._kept.move_to_end(key)
+        return found.bound
+
     def _scratch_of(self, nbytes: int) -> Any:
         if nbytes and (self._scratch is None or self._scratch.size < nbytes):
-            if self._scratch is not None:
-                self._scratch.destroy()
-            self._scratch = self._gpu_device.create_buffer(size=max(4096, -(-nbytes // 16) * 16), usage=_SCRATCH)
+            self.flush()
+            larger = create_buffer(self._gpu_device, nbytes, _SCRATCH, size=4096)
+            self._kept.clear()  # they refer to the old one
+            old, self._scratch = self._scratch, larger
+            if old is not None:
+                old.destroy()
         return self._scratch
-
-    def _submit(self, passes: Sequence[Pass], source: Any, target: Any, scratch: Any) -> None:
-        # Compile first: an error then leaves nothing half recorded.
-        pipelines = [self.pipelines.get(one.pipeline) for one in passes]
-        # Writes and submissions take effect in order, so the last submission is done with the old uniforms.
-        bound = Bound(self._steps(passes, pipelines, source, target, (scratch, 0), self._uniforms))
-        encoder = self._gpu_device.create_command_encoder()
-        bound.record(encoder)
-        submit(self._gpu_device, [encoder.finish()])
 
     def _steps(
         self,
         passes: Sequence[Pass],
-        pipelines: Sequence[Any],
+        pipelines: Sequence[Pipeline],
         source: Any,
         target: Any,
         scratch: tuple[Any, int],
         uniforms: Any,
-    ) -> tuple[_Step, ...]:
+    ) -> tuple[Step, ...]:
         """Write the uniforms of passes and make their bind groups."""
         contents = bytearray(self._stride * len(passes))
         for i, one in enumerate(passes):
@@ -152,7 +231,7 @@ class Executor:
             if one.state_bytes:
                 entries.append(_entry(3, scratch[0], scratch[1], one.state_bytes))
             group = self._gpu_device.create_bind_group(layout=pipeline.layout, entries=entries)
-            steps.append(_Step(pipeline.pipeline, group, one.grid))
+            steps.append(Step(pipeline.pipeline, group, one.grid, one.elements))
         return tuple(steps)
 
 

@@ -1,60 +1,34 @@
-"""Buffers, and the way of bytes between NumPy and the device."""
+"""Memory on a device: arrays', and what calls use for a moment."""
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import wgpu
-from numpy.typing import NDArray
 
-from ..errors import DeviceMemoryError
-from .execute import submit
+from ..errors import DeviceMemoryError, ReleasedArrayError
+from .backend import MAPPABLE_FEATURE
+from .execute import Executor
+from .pool import Pool, create_buffer, is_out_of_memory
 
 if TYPE_CHECKING:
-    from .device import Device
+    from .gpu import Device
 
-__all__ = ["CHUNK", "Buffer", "Staging", "create_buffer", "is_out_of_memory", "read", "write"]
+__all__ = ["CHUNK", "Buffer", "Memory", "is_out_of_memory"]
 
-CHUNK = 64 * 2**20
-"""Bytes in flight between host and device at most."""
+CHUNK = 16 * 2**20
+"""Bytes of a staging buffer at most. Twice as many are in flight between host and device."""
+
+_MAX_IDLE_ARRAYS = 256 * 2**20
+_MAX_IDLE_TEMPORARIES = 256 * 2**20
+_MAX_IDLE_STAGING = 4 * CHUNK
 
 _STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+_MAPPABLE = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.MAP_WRITE
+_UPLOAD = wgpu.BufferUsage.MAP_WRITE | wgpu.BufferUsage.COPY_SRC
 _READBACK = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
-
-
-def _round_up(nbytes: int) -> int:
-    return max(-(-nbytes // 4) * 4, 16)
-
-
-def is_out_of_memory(error: wgpu.GPUError) -> bool:
-    """Whether an error says that memory is exhausted: some drivers' do not come as the type of that name."""
-    return isinstance(error, wgpu.GPUOutOfMemoryError) or "memory" in str(error).casefold()
-
-
-def create_buffer(gpu_device: Any, nbytes: int, usage: int = _STORAGE) -> Any:
-    """Return a zero-filled wgpu buffer of at least `nbytes` bytes, a multiple of 4.
-
-    Raises
-    ------
-    DeviceMemoryError
-        If the device's largest buffer is smaller, or its memory is exhausted.
-    """
-    limit = gpu_device.limits["max-buffer-size"]
-    size = _round_up(nbytes)
-    if size > limit:
-        raise DeviceMemoryError(
-            f"an array of {nbytes} bytes is larger than the device's largest buffer ({limit} bytes): split it, or "
-            "choose another device"
-        )
-    try:
-        return gpu_device.create_buffer(size=size, usage=usage)
-    except wgpu.GPUError as error:
-        if not is_out_of_memory(error):
-            raise
-        raise DeviceMemoryError(
-            f"the device has no room for {nbytes} bytes: release arrays that are no longer needed"
-        ) from error
 
 
 class Buffer:
@@ -66,22 +40,42 @@ class Buffer:
         Where it is.
     nbytes : int
         Its size in bytes.
-    gpu_buffer : wgpu.GPUBuffer, optional
-        The caller's buffer, which stays the caller's; a new one by default.
+    gpu_buffer : wgpu.GPUBuffer
+        The memory.
+    pool : Pool, optional
+        Where `gpu_buffer` goes when it is no longer used.
+    owned : bool
+        Whether the memory is this package's: a caller's buffer is never destroyed, and may be destroyed any time.
+    temporary : bool
+        Whether what is prepared for the memory is worth keeping, because it goes back to its pool soon.
 
     Attributes
     ----------
-    device, nbytes
+    device, nbytes, owned, temporary
         As given.
-    owned : bool
-        Whether the memory is this package's: a caller's buffer is never destroyed, and may be destroyed any time.
     """
 
-    def __init__(self, device: Device, nbytes: int, gpu_buffer: Any = None) -> None:
+    def __init__(
+        self,
+        device: Device,
+        nbytes: int,
+        gpu_buffer: Any,
+        pool: Pool | None = None,
+        *,
+        owned: bool = True,
+        temporary: bool = False,
+    ) -> None:
         self.device = device
         self.nbytes = nbytes
-        self.owned = gpu_buffer is None
-        self._gpu_buffer: Any = create_buffer(device.gpu_device, nbytes) if gpu_buffer is None else gpu_buffer
+        self.owned = owned
+        self.temporary = temporary
+        self._gpu_buffer: Any = gpu_buffer
+        self._pool = pool
+        self._finalizer: Any = None
+        if pool is not None and not temporary:
+            # It refers to the wgpu buffer, which thus is no garbage when this object is, as it may be in __del__.
+            self._finalizer = weakref.finalize(self, pool.offer, gpu_buffer)
+            self._finalizer.atexit = False
 
     @property
     def released(self) -> bool:
@@ -98,91 +92,103 @@ class Buffer:
         """Whether bytes can be copied from it to the host; a caller's buffer may lack the usage COPY_SRC."""
         return self.owned or bool(self._gpu_buffer.usage & wgpu.BufferUsage.COPY_SRC)
 
+    @property
+    def mappable(self) -> bool:
+        """Whether the host reaches the memory directly. A caller's buffer is never mapped, whatever its usage."""
+        return self.owned and self._gpu_buffer.usage & _MAPPABLE == _MAPPABLE
+
+    def end_mapping(self) -> None:
+        """Repair what an interruption between two instructions has left: a buffer that submitting would panic on."""
+        state = self._gpu_buffer.map_state
+        if state == "mapped":
+            self._gpu_buffer.unmap()
+        elif state != "unmapped":
+            self.release()
+            raise ReleasedArrayError("the array's memory was lost when a transfer of it was interrupted; make it anew")
+
     def release(self) -> None:
         """Give the memory back, or forget the caller's buffer. May be called again."""
         with self.device.lock:
-            if self._gpu_buffer is not None:
-                if self.owned:
-                    self._gpu_buffer.destroy()
-                self._gpu_buffer = None
+            gpu_buffer, self._gpu_buffer = self._gpu_buffer, None
+            if self._finalizer is not None:
+                self._finalizer.detach()
+            if gpu_buffer is not None and self._pool is not None and not self.device.forked:
+                self._pool.give(gpu_buffer)
 
 
-class Staging:
-    """A reused buffer for reading back."""
+class Memory:
+    """Makes the buffers of a device, under its lock.
 
-    def __init__(self, gpu_device: Any) -> None:
+    Parameters
+    ----------
+    gpu_device : wgpu.GPUDevice
+        Where.
+    executor : Executor
+        Submits what refers to a buffer before that is destroyed.
+    direct : bool
+        Whether arrays' memory shall be reachable from the host, where the device was requested with what that takes:
+        good where host and device share their memory, bad where each access from the host crosses a bus.
+
+    Attributes
+    ----------
+    arrays : Pool
+        Memory of arrays.
+    temporaries : Pool
+        Memory for the duration of a call.
+    upload, readback : Pool
+        Staging memory, mappable for writing and for reading.
+    """
+
+    def __init__(self, gpu_device: Any, executor: Executor, *, direct: bool) -> None:
         self._gpu_device = gpu_device
-        self._buffer: Any = None
+        self.direct = direct and MAPPABLE_FEATURE in gpu_device.features
+        self._usage = _STORAGE | _MAPPABLE if self.direct else _STORAGE
+        self.arrays = Pool(gpu_device, self._usage, _MAX_IDLE_ARRAYS, executor.forget)
+        self.temporaries = Pool(gpu_device, self._usage, _MAX_IDLE_TEMPORARIES, executor.forget)
+        self.upload = Pool(gpu_device, _UPLOAD, _MAX_IDLE_STAGING)
+        self.readback = Pool(gpu_device, _READBACK, _MAX_IDLE_STAGING)
 
-    def get(self, nbytes: int) -> Any:
-        """Return a mappable buffer of at least `nbytes` bytes (at most `CHUNK`)."""
-        if self._buffer is None or self._buffer.size < nbytes:
-            if self._buffer is not None:
-                self._buffer.destroy()
-            self._buffer = create_buffer(self._gpu_device, min(CHUNK, 1 << (nbytes - 1).bit_length()), _READBACK)
-        return self._buffer
+    def fresh(self, device: Device, nbytes: int) -> Buffer:
+        """Return zero-filled memory."""
+        return self._array(device, nbytes, lambda: create_buffer(self._gpu_device, nbytes, self._usage))
 
+    def array(self, device: Device, nbytes: int) -> Buffer:
+        """Return memory that may hold anything."""
+        return self._array(device, nbytes, lambda: self.arrays.take(nbytes))
 
-def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
-    return array.reshape(-1).view(np.uint8)
+    def to_fill(self, device: Device, nbytes: int) -> tuple[Buffer, bool]:
+        """Return memory to be filled from the host, and whether it is mapped for writing already.
 
+        Mapping new memory when it is made spares filling it with zeros and waiting.
+        """
+        idle = self.arrays.take_idle(nbytes)
+        if idle is not None:
+            return Buffer(device, nbytes, idle, self.arrays), False
+        mapped = self.direct and nbytes > 0
+        make = lambda: self.arrays.create(nbytes, mapped=mapped)  # noqa: E731
+        return self._array(device, nbytes, make), mapped
 
-def write(gpu_device: Any, buffer: Any, offset: int, data: NDArray[Any]) -> None:
-    """Write a C-contiguous array's bytes at a multiple of 4 bytes; bytes up to the next multiple of 4 become 0."""
-    source = _bytes_of(data)
-    for start in range(0, source.size, CHUNK):
-        part = source[start : start + CHUNK]
-        whole = part.size // 4 * 4
-        if whole:
-            gpu_device.queue.write_buffer(buffer, offset + start, part, 0, whole)
-        if whole < part.size:
-            tail = np.zeros(4, np.uint8)
-            tail[: part.size - whole] = part[whole:]
-            gpu_device.queue.write_buffer(buffer, offset + start + whole, tail)
-        if start + CHUNK < source.size:
-            submit(gpu_device, [])  # lets wgpu reuse its staging memory
+    def temporary(self, device: Device, nbytes: int) -> Buffer:
+        """Return memory that may hold anything, for the duration of a call."""
+        gpu_buffer = self._make_room(lambda: self.temporaries.take(nbytes))
+        return Buffer(device, nbytes, gpu_buffer, self.temporaries, temporary=True)
 
+    def trim(self) -> None:
+        """Destroy the idle buffers."""
+        for pool in (self.arrays, self.temporaries, self.upload, self.readback):
+            pool.clear()
 
-def _stage(gpu_device: Any, buffer: Any, offset: int, staging: Any, nbytes: int) -> int:
-    """Copy from the multiple of 4 at or before `offset` into a staging buffer; return the bytes skipped."""
-    skip = offset % 4
-    encoder = gpu_device.create_command_encoder()
-    encoder.copy_buffer_to_buffer(buffer, offset - skip, staging, 0, -(-(nbytes + skip) // 4) * 4)
-    submit(gpu_device, [encoder.finish()])
-    return skip
+    def close(self) -> None:
+        """Destroy the idle buffers, and from now on all that come back."""
+        for pool in (self.arrays, self.temporaries, self.upload, self.readback):
+            pool.close()
 
+    def _array(self, device: Device, nbytes: int, make: Callable[[], Any]) -> Buffer:
+        return Buffer(device, nbytes, self._make_room(make), self.arrays)
 
-def _take(staging: Any, skip: int, target: NDArray[np.uint8]) -> None:
-    mapped = staging.read_mapped(0, -(-(target.size + skip) // 4) * 4, copy=False)
-    target[:] = np.frombuffer(mapped, np.uint8)[skip : skip + target.size]
-
-
-def read(gpu_device: Any, staging: Staging, buffer: Any, offset: int, out: NDArray[Any]) -> None:
-    """Fill a C-contiguous array with a buffer's bytes from `offset` on."""
-    target = _bytes_of(out)
-    step = CHUNK - 4
-    for start in range(0, target.size, step):
-        part = target[start : start + step]
-        stage = staging.get(part.size + 4)
-        skip = _stage(gpu_device, buffer, offset + start, stage, part.size)
-        stage.map_sync(wgpu.MapMode.READ)
+    def _make_room(self, make: Callable[[], Any]) -> Any:
         try:
-            _take(stage, skip, part)
-        finally:
-            stage.unmap()
-
-
-class Readback:
-    """A copy of a buffer's bytes under way to the host."""
-
-    def __init__(self, gpu_device: Any, buffer: Any, offset: int, nbytes: int) -> None:
-        self._nbytes = nbytes
-        self._staging = create_buffer(gpu_device, nbytes + 4, _READBACK)
-        self._skip = _stage(gpu_device, buffer, offset, self._staging, nbytes)
-
-    async def into(self, out: NDArray[Any]) -> None:
-        """Wait without blocking the event loop, then fill a C-contiguous array."""
-        await self._staging.map_async(wgpu.MapMode.READ)
-        _take(self._staging, self._skip, _bytes_of(out))
-        self._staging.unmap()
-        self._staging.destroy()
+            return make()
+        except DeviceMemoryError:
+            self.trim()
+            return make()

@@ -1,0 +1,326 @@
+"""An open device."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import wgpu
+from numpy.typing import NDArray
+
+from ..errors import ArrayTypeError, DeviceReleasedError
+from ..passes import Plan
+from ..plan import plan_problem
+from ..problem import ElementwiseProblem, ScanProblem
+from .adapters import AdapterDescription, describe, select_adapter
+from .backend import companion_of, set_companion
+from .execute import Executor
+from .lifetime import Lifetime
+from .memory import Buffer, Memory
+from .opening import limits_of, open_adapter, warn_of_software
+from .pipelines import Pipelines
+from .probes import measure_subnormals
+from .recording import Bound
+from .transfers import Transfers, fill
+
+__all__ = ["Device"]
+
+_wrap_lock = threading.Lock()
+
+_plan = lru_cache(maxsize=256)(plan_problem)
+"""A plan depends on nothing but its arguments; that it is the same object lets the executor recognise it."""
+
+
+class Device(Lifetime):
+    """An open device: where arrays live and operators run.
+
+    Parameters
+    ----------
+    adapter : str, int, AdapterDescription or None
+        A substring of the adapter's summary, its index, or a description from `devices`; None for what
+        ``DMLGPU_ADAPTER`` names, else the best adapter.
+    limits : mapping of str to int, optional
+        Limits to ask for by wgpu's names, such as ``{"max-buffer-size": 2**28}``; by default all that the adapter has.
+
+    Attributes
+    ----------
+    description : AdapterDescription
+        The adapter.
+    gpu_device : wgpu.GPUDevice
+        The device below.
+    lock : threading.RLock
+        Held while a call records, submits and reads back; hold it to make several calls one.
+    owned : bool
+        Whether `release` destroys `gpu_device`: not if it is a caller's, see `wrap`.
+
+    Raises
+    ------
+    NoAdapterError, AdapterNotFoundError
+        If there is no such adapter.
+    DeviceError
+        If the adapter gives no device with these limits.
+
+    Warns
+    -----
+    SoftwareAdapterWarning
+        Once, if the adapter computes on the CPU.
+
+    Examples
+    --------
+    >>> import dmlgpu
+    >>> with dmlgpu.Device() as device:
+    ...     print(dmlgpu.cumulative_sum([1.0, 2.0, 3.0], dtype="float32", device=device))
+    [1. 3. 6.]
+    """
+
+    def __init__(
+        self, adapter: str | int | AdapterDescription | None = None, *, limits: Mapping[str, int] | None = None
+    ) -> None:
+        chosen = adapter if isinstance(adapter, AdapterDescription) else select_adapter(adapter)
+        self._set_up(open_adapter(chosen, limits), chosen, owned=True)
+        if chosen.is_software:
+            warn_of_software(chosen)
+
+    def _set_up(self, gpu_device: Any, description: AdapterDescription, *, owned: bool) -> None:
+        self._begin(gpu_device, description, owned=owned)
+        self.limits = limits_of(gpu_device, software=description.is_software)
+        self._executor = Executor(gpu_device)
+        self._memory = Memory(gpu_device, self._executor, direct=description.shares_memory)
+        self._transfers = Transfers(gpu_device, self._executor, self._memory)
+        self._wrapped: weakref.WeakValueDictionary[int, Buffer] = weakref.WeakValueDictionary()
+        self._subnormals: dict[str, bool] | None = None
+        # A caller's device keeps its Device, with all that is compiled, as long as it lives.
+        set_companion(gpu_device, weakref.ref(self) if owned else lambda: self)
+
+    def _end(self) -> None:
+        self._executor.release()
+        self._memory.close()
+
+    @classmethod
+    def wrap(cls, gpu_device: Any) -> Device:
+        """Return the Device over a caller's wgpu.GPUDevice, which stays the caller's.
+
+        Everything then happens on that device and its queue, so that buffers can be shared with it, see
+        `dmlgpu.from_wgpu`. Features and limits are those it was requested with; nothing is required of it. Wrapping a
+        device again gives the same Device. `release` forgets the device and does not destroy it.
+
+        Parameters
+        ----------
+        gpu_device : wgpu.GPUDevice
+            The device.
+
+        Raises
+        ------
+        ArrayTypeError
+            If it is something else.
+        DeviceReleasedError
+            If it was destroyed or lost.
+
+        Examples
+        --------
+        >>> import dmlgpu
+        >>> gpu_device = dmlgpu.devices()[0].adapter.request_device_sync()
+        >>> device = dmlgpu.Device.wrap(gpu_device)
+        >>> print(dmlgpu.cumulative_sum([1, 2, 3], device=device))
+        [1 3 6]
+        """
+        if not isinstance(gpu_device, wgpu.GPUDevice):
+            raise ArrayTypeError(f"gpu_device is a {type(gpu_device).__name__}; give a wgpu.GPUDevice")
+        with _wrap_lock:
+            found: Device | None = companion_of(gpu_device)
+            if found is None or found.released:
+                found = cls.__new__(cls)
+                try:
+                    found._set_up(gpu_device, describe(-1, gpu_device.adapter), owned=False)
+                except wgpu.GPUError as error:
+                    raise DeviceReleasedError(f"the wgpu device cannot be used: {error}") from error
+        return found
+
+    @property
+    def pipelines(self) -> Pipelines:
+        """The compiled pipelines."""
+        return self._executor.pipelines
+
+    def wrap_buffer(self, gpu_buffer: Any) -> Buffer:
+        """Return the memory that is a caller's wgpu.GPUBuffer; the same for the same buffer.
+
+        Raises
+        ------
+        ArrayTypeError
+            If it is no buffer of this device.
+        ArgumentError
+            If it lacks the usage STORAGE or is mapped.
+        ReleasedArrayError, DeviceReleasedError
+            If the buffer, or the device, was destroyed.
+        """
+        with self.lock:
+            self._check()
+            self._liveness.check(gpu_buffer)
+            found = self._wrapped.get(id(gpu_buffer))
+            if found is None or found.released:
+                found = self._wrapped[id(gpu_buffer)] = Buffer(self, gpu_buffer.size, gpu_buffer, owned=False)
+            return found
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """Return zero-filled memory.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If it is more than the device's largest buffer, or its memory is exhausted.
+        """
+        with self.lock:
+            self._check()
+            return self._memory.fresh(self, nbytes)
+
+    def recycled(self, nbytes: int, *, temporary: bool = False) -> Buffer:
+        """Return memory that may hold anything, as `allocate`.
+
+        Memory for the duration of a call is `temporary`: what is prepared for it is kept for the next call.
+        """
+        with self.lock:
+            self._check()
+            return self._memory.temporary(self, nbytes) if temporary else self._memory.array(self, nbytes)
+
+    def allocate_filled(self, data: NDArray[Any]) -> Buffer:
+        """Return memory that begins with an array's elements, in C order and native byte order; as `allocate`."""
+        with self.lock:
+            self._check()
+            buffer, is_mapped = self._memory.to_fill(self, data.nbytes)
+            if is_mapped:
+                fill(buffer.gpu_buffer, data)
+                buffer.gpu_buffer.unmap()
+            else:
+                self.upload(buffer, 0, data)
+            return buffer
+
+    def upload(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
+        """Write an array's elements, in C order and native byte order, to a buffer.
+
+        Parameters
+        ----------
+        buffer : Buffer
+            Of this device.
+        offset : int
+            In bytes, a multiple of 4.
+        data : ndarray
+            Of any strides and byte order. Its bytes, rounded up to a multiple of 4 with zeros, must fit.
+        """
+        if data.size:
+            with self.lock:
+                self._check(buffer)
+                self._transfers.write(buffer, offset, data)
+
+    def download(self, buffer: Buffer, offset: int, out: NDArray[Any]) -> None:
+        """Fill an array of any strides, in C order, with the bytes of a buffer from `offset` on."""
+        if out.size:
+            with self.lock:
+                self._check(buffer)
+                self._transfers.read(buffer, offset, out)
+
+    async def download_async(self, buffer: Buffer, offset: int, out: NDArray[Any]) -> None:
+        """Do as `download`, to a C-contiguous array, without blocking the event loop."""
+        if out.size:
+            await self._transfers.read_async(self.lock, lambda: self._check(buffer), buffer, offset, out)
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Hold the lock, and let what runs meanwhile over temporaries go to the device in as few submissions as can be.
+
+        They are made when bytes are read or written, and at the end. After an error what was not submitted is dropped.
+        """
+        with self.lock:
+            self._check()
+            self._executor.begin_batch()
+            try:
+                yield
+            except BaseException:
+                self._executor.end_batch(drop=True)
+                raise
+            self._executor.end_batch()
+
+    def run(
+        self,
+        problem: ScanProblem | ElementwiseProblem,
+        source: Buffer,
+        target: Buffer,
+        *,
+        kernel: str | None = None,
+    ) -> None:
+        """Run an operator.
+
+        Parameters
+        ----------
+        problem : ScanProblem or ElementwiseProblem
+            What to compute, with positions counted from the start of the buffers.
+        source, target : Buffer
+            Of this device. Where they are the same, input and output must be in place (the same position for every
+            element) or not overlap.
+        kernel : {None, "slices", "tiles"}
+            Force the way to scan, for tests and benchmarks.
+
+        Raises
+        ------
+        DeviceReleasedError, ReleasedArrayError
+            If the device or a buffer is gone.
+        """
+        with self.lock:
+            self._check(source, target)
+            one_buffer = source.gpu_buffer is target.gpu_buffer
+            plan = _plan(problem, self.limits, one_buffer=one_buffer, kernel=kernel)
+            self._executor.run(
+                plan,
+                source.gpu_buffer,
+                target.gpu_buffer,
+                self.limits.dispatch_elements,
+                keep=source.temporary and target.temporary,
+            )
+
+    def compile(self, plan: Plan) -> None:
+        """Compile the pipelines of a plan, so that binding it does not have to."""
+        with self.lock:
+            for one in plan.passes:
+                self.pipelines.get(one.pipeline)
+
+    def bind(
+        self,
+        problem: ScanProblem | ElementwiseProblem,
+        source: Any,
+        target: Any,
+        *,
+        chunks: Sequence[int],
+        scratch: tuple[Any, int] | None = None,
+    ) -> Bound:
+        """Prepare an operator over a caller's buffers, to be recorded into a caller's encoder.
+
+        Parameters
+        ----------
+        problem : ScanProblem or ElementwiseProblem
+            As in `run`.
+        source, target : wgpu.GPUBuffer
+            Of this device, without a `fault`.
+        chunks : sequence of int
+            As `dmlgpu.plan.any_placement` returned for the problem.
+        scratch : (wgpu.GPUBuffer, int), optional
+            A buffer and the offset in bytes, a multiple of 256, from which the plan's ``scratch_bytes`` are free; they
+            meet neither tensor.
+        """
+        with self.lock:
+            plan = plan_problem(problem, self.limits, one_buffer=source is target, chunks=chunks)
+            return self._executor.bind(plan, source, target, scratch)
+
+    def subnormals(self) -> Mapping[str, bool]:
+        """Whether float32 subnormals survive sums and products, as measured once on the device.
+
+        Returns
+        -------
+        mapping of str to bool
+            For ``"sum"`` and ``"product"``, whether neither operands nor results are flushed to zero.
+        """
+        if self._subnormals is None:
+            self._subnormals = measure_subnormals(self)
+        return self._subnormals

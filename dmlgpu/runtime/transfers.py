@@ -1,0 +1,200 @@
+"""The way of bytes between NumPy and the device (docs/runtime.md)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import wgpu
+from numpy.typing import NDArray
+
+from . import memory
+from .backend import fill_mapped, map_submitted
+from .execute import Executor
+from .mapping import mapped, no_access
+from .memory import Buffer, Memory
+from .pool import Pool
+
+__all__ = ["Transfers", "fill"]
+
+_SMALL = 256 * 2**10
+"""Bytes up to which wgpu's own way is the quickest to write: mapping waits for the device, it does not."""
+
+
+def _up(nbytes: int, multiple: int) -> int:
+    return -(-nbytes // multiple) * multiple
+
+
+def _native(data: NDArray[Any]) -> np.dtype[Any]:
+    return data.dtype.newbyteorder("=")
+
+
+def _contiguous_bytes(data: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return an array's elements as native bytes in C order, without a copy where they lie so."""
+    return np.ascontiguousarray(data, _native(data)).reshape(-1).view(np.uint8)
+
+
+def _put(target: NDArray[np.uint8], data: NDArray[Any]) -> None:
+    """Write an array's elements as native bytes in C order, and zeros after them."""
+    np.copyto(target[: data.nbytes].view(_native(data)).reshape(data.shape), data)
+    target[data.nbytes :] = 0
+
+
+def fill(gpu_buffer: Any, data: NDArray[Any]) -> None:
+    """Write an array to the start of a buffer that is mapped for writing."""
+    fill_mapped(gpu_buffer, 0, _up(data.nbytes, 4), lambda target: _put(target, data))
+
+
+class Transfers:
+    """Copies between NumPy arrays and buffers that are alive, under the device's lock."""
+
+    def __init__(self, gpu_device: Any, executor: Executor, pools: Memory) -> None:
+        self._gpu_device = gpu_device
+        self._executor = executor
+        self._pools = pools
+
+    def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
+        """Write an array's elements, in C order, at a multiple of 4 bytes; see `Device.upload`."""
+        if data.nbytes <= _SMALL:
+            self._write_small(buffer.gpu_buffer, offset, _contiguous_bytes(data))
+        elif buffer.mappable and offset % 8 == 0:
+            self._write_mapped(buffer.gpu_buffer, offset, data)
+        else:
+            self._write_staged(buffer.gpu_buffer, offset, _contiguous_bytes(data))
+
+    def read(self, buffer: Buffer, offset: int, out: NDArray[Any]) -> None:
+        """Fill an array, in C order, with the bytes from `offset` on."""
+        if buffer.mappable:
+            self._read_mapped(buffer.gpu_buffer, offset, out)
+        elif out.flags.c_contiguous:
+            self._read_staged(buffer.gpu_buffer, offset, out.reshape(-1).view(np.uint8))
+        else:
+            packed = np.empty(out.shape, out.dtype)
+            self._read_staged(buffer.gpu_buffer, offset, packed.reshape(-1).view(np.uint8))
+            np.copyto(out, packed)
+
+    def _write_small(self, gpu_buffer: Any, offset: int, source: NDArray[np.uint8]) -> None:
+        if source.size % 4:
+            padded = np.zeros(_up(source.size, 4), np.uint8)
+            padded[: source.size] = source
+            source = padded
+        self._executor.write(gpu_buffer, offset, source)
+
+    def _write_mapped(self, gpu_buffer: Any, offset: int, data: NDArray[Any]) -> None:
+        self._executor.flush()
+        size = _up(data.nbytes, 4)
+        with mapped(gpu_buffer, gpu_buffer.map_async(wgpu.MapMode.WRITE, offset, size)):
+            fill_mapped(gpu_buffer, offset, size, lambda target: _put(target, data))
+
+    def _read_mapped(self, gpu_buffer: Any, offset: int, out: NDArray[Any]) -> None:
+        self._executor.flush()
+        start = offset // 8 * 8
+        size = _up(offset + out.nbytes, 4) - start
+        with mapped(gpu_buffer, map_submitted(gpu_buffer, start, size)):
+            source = _mapped_bytes(gpu_buffer, start, size)[offset - start :][: out.nbytes]
+            np.copyto(out, source.view(out.dtype).reshape(out.shape))
+
+    # The device copies from or to one staging buffer while the host fills or empties another.
+
+    def _write_staged(self, gpu_buffer: Any, offset: int, source: NDArray[np.uint8]) -> None:
+        chunk = memory.CHUNK
+        with _stages(self._pools.upload, source.size, chunk) as stages:
+            for i, start in enumerate(range(0, source.size, chunk)):
+                part = source[start : start + chunk]
+                stage = stages[i % len(stages)]
+                with mapped(stage, stage.map_async(wgpu.MapMode.WRITE, 0, _up(part.size, 4))):
+                    fill(stage, part)
+                self._executor.copy(stage, 0, gpu_buffer, offset + start, _up(part.size, 4))
+                self._executor.flush()
+
+    def _read_staged(self, gpu_buffer: Any, offset: int, target: NDArray[np.uint8]) -> None:
+        chunk = memory.CHUNK - 4
+        begun: deque[tuple[_Readback, NDArray[np.uint8]]] = deque()
+        with _stages(self._pools.readback, target.size + 4, memory.CHUNK) as stages:
+            for i, start in enumerate(range(0, target.size, chunk)):
+                if len(begun) == len(stages):
+                    _finish(*begun.popleft())
+                part = target[start : start + chunk]
+                begun.append((self._begin(gpu_buffer, offset + start, part.size, stages[i % len(stages)]), part))
+            while begun:
+                _finish(*begun.popleft())
+
+    def _begin(self, gpu_buffer: Any, offset: int, nbytes: int, stage: Any) -> _Readback:
+        """Submit a copy to a staging buffer, with all that was recorded, and begin to map that."""
+        skip = offset % 4
+        size = _up(skip + nbytes, 4)
+        self._executor.copy(gpu_buffer, offset - skip, stage, 0, size)
+        self._executor.flush()
+        return _Readback(stage, map_submitted(stage, 0, size), skip)
+
+    async def read_async(
+        self,
+        lock: AbstractContextManager[Any],
+        check: Callable[[], None],
+        buffer: Buffer,
+        offset: int,
+        out: NDArray[Any],
+    ) -> None:
+        """Do as `read` without blocking the event loop; `out` is C-contiguous.
+
+        The memory itself is never mapped here: meanwhile other tasks may run what uses it. The lock is held, and
+        `check` called, whenever the device is used, but not while waiting.
+        """
+        target = out.reshape(-1).view(np.uint8)
+        chunk = memory.CHUNK - 4
+        for start in range(0, target.size, chunk):
+            part = target[start : start + chunk]
+            with lock:
+                check()
+                stage = self._pools.readback.take(part.size + 4)
+                begun = self._begin(buffer.gpu_buffer, offset + start, part.size, stage)
+            try:
+                await begun.promise
+                begun.take(part)
+            except RuntimeError as error:
+                raise no_access(error) from error
+            finally:
+                with lock:
+                    if stage.map_state == "mapped":
+                        stage.unmap()
+                    self._pools.readback.give(stage)
+
+
+@dataclass(frozen=True)
+class _Readback:
+    """Bytes under way to a staging buffer, which is being mapped."""
+
+    stage: Any
+    promise: Any
+    skip: int
+
+    def take(self, target: NDArray[np.uint8]) -> None:
+        target[:] = _mapped_bytes(self.stage, 0, _up(self.skip + target.size, 4))[self.skip :][: target.size]
+
+
+def _finish(begun: _Readback, target: NDArray[np.uint8]) -> None:
+    with mapped(begun.stage, begun.promise):
+        begun.take(target)
+
+
+def _mapped_bytes(gpu_buffer: Any, offset: int, size: int) -> NDArray[np.uint8]:
+    """Return the bytes of a range that is mapped for reading, to be used only while it is."""
+    return np.frombuffer(gpu_buffer.read_mapped(offset, size, copy=False), np.uint8)
+
+
+@contextmanager
+def _stages(pool: Pool, nbytes: int, chunk: int) -> Iterator[list[Any]]:
+    """Take one staging buffer, or two where there is more than one chunk, and give them back."""
+    stages: list[Any] = []
+    try:
+        stages.append(pool.take(min(nbytes, chunk)))
+        if nbytes > chunk:
+            stages.append(pool.take(chunk))
+        yield stages
+    finally:
+        for stage in stages:
+            pool.give(stage)
