@@ -63,7 +63,7 @@ def scan_array(
             identity, body = _split(target, along, reverse)
         if body.layout.count:
             with apart(source, body) as readable:
-                if readable.element != element:
+                if readable.element is not element:
                     assign(readable, body)
                     readable = body
                 problem = _scan_problem(
@@ -187,7 +187,7 @@ def _execute(
     with where.batch():
         source = target = upload(where, array, temporary=True)
         try:
-            if source.element != element or array.shape != sizes or not source.layout.is_packed:  # else in place
+            if source.element is not element or array.shape != sizes or not source.layout.is_packed:  # else in place
                 target = empty(where, element, sizes, temporary=True)
             operate(source, target)
             if host is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -121,17 +121,21 @@ def _collide(read: Layout, written: Layout) -> bool:
     return overlap(read, written) and not same_places(read, written)
 
 
-@contextmanager
-def apart(source: Tensor, target: Tensor) -> Iterator[Tensor]:
+def apart(source: Tensor, target: Tensor) -> AbstractContextManager[Tensor]:
     """Give `source`, or a temporary copy of it if an operator that writes `target` would overwrite what it reads."""
     if source is not target and source.buffer is target.buffer and _collide(_bytes(source), _bytes(target)):
-        staged = packed(source, source.element, temporary=True)
-        try:
-            yield staged
-        finally:
-            staged.buffer.release()
-    else:
-        yield source
+        return _copied(source)
+    return nullcontext(source)
+
+
+@contextmanager
+def _copied(source: Tensor) -> Iterator[Tensor]:
+    """Give a temporary, packed copy."""
+    copy = packed(source, source.element, temporary=True)
+    try:
+        yield copy
+    finally:
+        copy.buffer.release()
 
 
 def download(source: Tensor) -> NDArray[Any]:
@@ -163,19 +167,13 @@ async def download_async(source: Tensor) -> NDArray[Any]:
     return _contiguous(view)
 
 
-@contextmanager
-def _readable(source: Tensor) -> Iterator[Tensor]:
+def _readable(source: Tensor) -> AbstractContextManager[Tensor]:
     """Give a tensor of the same elements that is worth downloading with all that lies between them."""
     low, high = source.layout.extent
     small = (high - low) * source.element.itemsize <= _WHOLE_EXTENT
     if source.buffer.readable and (small or source.layout.is_packed or high - low < source.layout.count):
-        yield source
-    else:
-        temporary = packed(source, source.element, temporary=True)
-        try:
-            yield temporary
-        finally:
-            temporary.buffer.release()
+        return nullcontext(source)
+    return _copied(source)
 
 
 def _landing(source: Tensor) -> tuple[int, NDArray[np.uint8], NDArray[Any]]:

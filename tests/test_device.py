@@ -267,17 +267,40 @@ def test_a_device_cannot_be_pickled(device: Device) -> None:
 
 
 FORK = """
-import os, warnings
+import os, threading, warnings
 warnings.simplefilter("ignore")
-from dmlgpu.runtime.device import default_device
-device = default_device()
+import dmlgpu
+device = dmlgpu.default_device()
+array = dmlgpu.asarray([1.5])
+# Another thread is in the middle of a call.
+locked, held = threading.Event(), threading.Event()
+def work():
+    with device.lock:
+        locked.set()
+        held.wait()
+threading.Thread(target=work).start()
+locked.wait()
 child = os.fork()
 if child == 0:
-    try:
-        device.allocate(4)
-    except Exception as error:
-        os._exit(7 if "does not survive os.fork" in str(error) and device.released else 8)
-    os._exit(9)
+    for use in (
+        lambda: device.allocate(4),
+        lambda: dmlgpu.cumulative_sum([1]),
+        lambda: dmlgpu.cumulative_sum([1], device=device),
+        lambda: array.numpy(),
+        lambda: dmlgpu.round(array),
+        lambda: dmlgpu.Device(),
+        lambda: dmlgpu.devices(),
+    ):
+        try:
+            use()
+            os._exit(8)
+        except dmlgpu.errors.DeviceReleasedError as error:
+            if "does not survive os.fork" not in str(error) or not device.released:
+                os._exit(9)
+    del array
+    device.release()
+    os._exit(7)
+held.set()
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 

@@ -13,9 +13,12 @@ import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
+from ..errors import DeviceReleasedError
+
 __all__ = [
     "DEFAULT_LIMITS",
     "MAPPABLE_FEATURE",
+    "check_process",
     "companion_of",
     "enumerate_adapters",
     "fill_mapped",
@@ -65,6 +68,22 @@ def _quiet_windowing() -> Iterator[None]:
 
 _adapters: list[wgpu.GPUAdapter] = []
 _adapters_lock = threading.Lock()
+_process = os.getpid()
+
+
+def check_process() -> None:
+    """Refuse to use what a parent process opened: adapters and drivers' threads do not survive a fork.
+
+    Raises
+    ------
+    DeviceReleasedError
+        In a child of a process that has asked for adapters.
+    """
+    if _adapters and _process != os.getpid():
+        raise DeviceReleasedError(
+            f"process {_process}, from which this one was forked, has used the GPU, which does not survive os.fork: "
+            "start processes with multiprocessing's 'spawn' method and open a device in each"
+        )
 
 
 def enumerate_adapters() -> list[wgpu.GPUAdapter]:
@@ -73,8 +92,11 @@ def enumerate_adapters() -> list[wgpu.GPUAdapter]:
     wgpu's OpenGL backend has one context for all adapters but a lock for each enumeration's: devices of two
     enumerations, or an enumeration beside a device, can meet in the context, and that ends the process.
     """
+    global _process
+    check_process()
     with _adapters_lock:
         if not _adapters:
+            _process = os.getpid()
             with _quiet_windowing():
                 _adapters.extend(wgpu.gpu.enumerate_adapters_sync())
         return list(_adapters)

@@ -10,6 +10,7 @@ import wgpu
 
 from ..errors import ArrayTypeError
 from .adapters import ENVIRONMENT_VARIABLE, devices, select_adapter
+from .backend import check_process
 from .gpu import Device
 from .memory import Buffer
 
@@ -45,6 +46,8 @@ def resolve_device(device: Any) -> Device:
     ------
     ArrayTypeError
         If `device` is of another type.
+    DeviceReleasedError
+        If this process was forked from one that has used a device.
     """
     if isinstance(device, Device):
         return device
@@ -54,6 +57,7 @@ def resolve_device(device: Any) -> Device:
         raise ArrayTypeError(
             f"device is a {type(device).__name__}; give a dmlgpu.Device, an adapter's index, or a part of its summary"
         )
+    check_process()  # before a lock that another thread may have held when this process was forked
     choice = os.environ.get(ENVIRONMENT_VARIABLE, "") if device is None else str(device)
     with _open_lock:
         # Asking wgpu for its adapters takes long, so a choice made once is kept.

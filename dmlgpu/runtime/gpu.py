@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +17,7 @@ from ..plan import plan_problem
 from ..problem import ElementwiseProblem, ScanProblem
 from .adapters import AdapterDescription, describe, select_adapter
 from .backend import companion_of, set_companion
+from .batch import Batch
 from .execute import Executor
 from .lifetime import Lifetime
 from .memory import Buffer, Memory
@@ -118,7 +118,7 @@ class Device(Lifetime):
         ArrayTypeError
             If it is something else.
         DeviceReleasedError
-            If it was destroyed or lost.
+            If it was destroyed or lost, or a parent process has used it.
 
         Examples
         --------
@@ -132,6 +132,8 @@ class Device(Lifetime):
             raise ArrayTypeError(f"gpu_device is a {type(gpu_device).__name__}; give a wgpu.GPUDevice")
         with _wrap_lock:
             found: Device | None = companion_of(gpu_device)
+            if found is not None and found.forked:
+                found.check()
             if found is None or found.released:
                 found = cls.__new__(cls)
                 try:
@@ -158,7 +160,7 @@ class Device(Lifetime):
             If the buffer, or the device, was destroyed.
         """
         with self.lock:
-            self._check()
+            self.check()
             self._liveness.check(gpu_buffer)
             found = self._wrapped.get(id(gpu_buffer))
             if found is None or found.released:
@@ -174,7 +176,7 @@ class Device(Lifetime):
             If it is more than the device's largest buffer, or its memory is exhausted.
         """
         with self.lock:
-            self._check()
+            self.check()
             return self._memory.fresh(self, nbytes)
 
     def recycled(self, nbytes: int, *, temporary: bool = False) -> Buffer:
@@ -183,13 +185,13 @@ class Device(Lifetime):
         Memory for the duration of a call is `temporary`: what is prepared for it is kept for the next call.
         """
         with self.lock:
-            self._check()
+            self.check()
             return self._memory.temporary(self, nbytes) if temporary else self._memory.array(self, nbytes)
 
     def allocate_filled(self, data: NDArray[Any]) -> Buffer:
         """Return memory that begins with an array's elements, in C order and native byte order; as `allocate`."""
         with self.lock:
-            self._check()
+            self.check()
             buffer, is_mapped = self._memory.to_fill(self, data.nbytes)
             if is_mapped:
                 fill(buffer.gpu_buffer, data)
@@ -212,36 +214,24 @@ class Device(Lifetime):
         """
         if data.size:
             with self.lock:
-                self._check(buffer)
+                self.check(buffer)
                 self._transfers.write(buffer, offset, data)
 
     def download(self, buffer: Buffer, offset: int, out: NDArray[Any]) -> None:
         """Fill an array of any strides, in C order, with the bytes of a buffer from `offset` on."""
         if out.size:
             with self.lock:
-                self._check(buffer)
+                self.check(buffer)
                 self._transfers.read(buffer, offset, out)
 
     async def download_async(self, buffer: Buffer, offset: int, out: NDArray[Any]) -> None:
         """Do as `download`, to a C-contiguous array, without blocking the event loop."""
         if out.size:
-            await self._transfers.read_async(self.lock, lambda: self._check(buffer), buffer, offset, out)
+            await self._transfers.read_async(self.lock, lambda: self.check(buffer), buffer, offset, out)
 
-    @contextmanager
-    def batch(self) -> Iterator[None]:
-        """Hold the lock, and let what runs meanwhile over temporaries go to the device in as few submissions as can be.
-
-        They are made when bytes are read or written, and at the end. After an error what was not submitted is dropped.
-        """
-        with self.lock:
-            self._check()
-            self._executor.begin_batch()
-            try:
-                yield
-            except BaseException:
-                self._executor.end_batch(drop=True)
-                raise
-            self._executor.end_batch()
+    def batch(self) -> Batch:
+        """Return a context that makes what runs over temporaries in it as few submissions as can be, see `Batch`."""
+        return Batch(self, self._executor)
 
     def run(
         self,
@@ -269,7 +259,7 @@ class Device(Lifetime):
             If the device or a buffer is gone.
         """
         with self.lock:
-            self._check(source, target)
+            self.check(source, target)
             one_buffer = source.gpu_buffer is target.gpu_buffer
             plan = _plan(problem, self.limits, one_buffer=one_buffer, kernel=kernel)
             self._executor.run(

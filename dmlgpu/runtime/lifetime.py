@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
@@ -13,6 +14,19 @@ from .liveness import Fault, Liveness
 from .memory import Buffer
 
 __all__ = ["Lifetime"]
+
+
+_begun: weakref.WeakSet[Lifetime] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    """Let a forked child reach the check that refuses it, though a thread of its parent held a lock."""
+    for lifetime in _begun:
+        lifetime.lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
 
 
 class Lifetime:
@@ -26,6 +40,7 @@ class Lifetime:
         self._process = os.getpid()
         self._released = False
         self._liveness = Liveness(gpu_device)
+        _begun.add(self)
 
     @property
     def summary(self) -> str:
@@ -78,7 +93,7 @@ class Lifetime:
         with self.lock:
             return self._liveness.fault(gpu_buffer)
 
-    def _check(self, *buffers: Buffer) -> None:
+    def check(self, *buffers: Buffer) -> None:
         """Refuse what wgpu would panic on, or wait for forever."""
         if self._process != os.getpid():
             raise DeviceReleasedError(
@@ -92,7 +107,7 @@ class Lifetime:
         for buffer in buffers:
             if buffer.device is not self:
                 raise ArrayTypeError(f"the array is on {buffer.device!r}, not on {self!r}; copy it there through NumPy")
-            if buffer.released:
+            if buffer.gpu_buffer is None:
                 raise ReleasedArrayError("the array's memory was released")
             if not buffer.owned:
                 self._liveness.check(buffer.gpu_buffer)

@@ -6,8 +6,6 @@ for and undone whatever happens meanwhile: Ctrl-C takes effect after that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from ..errors import DeviceError
@@ -20,21 +18,38 @@ def no_access(error: Exception) -> DeviceError:
     return DeviceError(f"the device gives no access to its memory: {error}; open another one with dmlgpu.Device()")
 
 
-@contextmanager
-def mapped(gpu_buffer: Any, promise: Any) -> Iterator[None]:
+class mapped:
     """Wait for a mapping that was begun, and undo it at the end of the block.
+
+    Parameters
+    ----------
+    gpu_buffer : wgpu.GPUBuffer
+        What is being mapped.
+    promise : wgpu.GPUPromise
+        What ``map_async`` returned.
 
     Raises
     ------
     DeviceError
         If the device does not give access to its memory, being lost for instance.
     """
-    try:
-        _wait(promise)
-        yield
-    finally:
-        if gpu_buffer.map_state == "mapped":
-            gpu_buffer.unmap()
+
+    __slots__ = ("_gpu_buffer", "_promise")
+
+    def __init__(self, gpu_buffer: Any, promise: Any) -> None:
+        self._gpu_buffer = gpu_buffer
+        self._promise = promise
+
+    def __enter__(self) -> None:
+        try:
+            _wait(self._promise)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._gpu_buffer.map_state == "mapped":
+            self._gpu_buffer.unmap()
 
 
 def _wait(promise: Any) -> None:
