@@ -20,6 +20,8 @@ _MAX_PASSES = 512
 """Passes whose uniforms the shared buffer holds."""
 _KEPT_PASSES = 16
 """Passes of a plan whose bind groups and uniforms are worth keeping: longer plans take longer to compute anyway."""
+_MAX_WRITES = 64
+"""Writes after which an empty submission is made: wgpu keeps the memory of each until there is one."""
 _MAX_KEPT = 64
 """Plans whose bind groups and uniforms are kept."""
 
@@ -60,7 +62,7 @@ class Executor:
         self._token: Any = None
         self._kept: OrderedDict[tuple[int, int, int], _Kept] = OrderedDict()
         self._recording: Recording | None = None
-        self._written = False
+        self._written = 0
         self._batching = False
 
     def run(self, plan: Plan, source: Any, target: Any, max_elements: int, *, keep: bool = False) -> None:
@@ -87,7 +89,7 @@ class Executor:
                 for start in range(0, len(pipelines), _MAX_PASSES):
                     some = slice(start, start + _MAX_PASSES)
                     # All that reads the old uniforms is submitted before new ones are written.
-                    self.flush()
+                    self.flush(writes=False)
                     steps = self._steps(plan.passes[some], pipelines[some], source, target, scratch, self._uniforms)
                     self._record(steps, max_elements)
                 self.flush()
@@ -110,8 +112,8 @@ class Executor:
 
     def write(self, gpu_buffer: Any, offset: int, data: Any) -> None:
         """Write bytes, a multiple of 4 of them, through memory of wgpu's own; suits few bytes."""
-        self.flush(writes=False)
-        self._written = True
+        self.flush(writes=self._written == _MAX_WRITES)
+        self._written += 1
         self._gpu_device.queue.write_buffer(gpu_buffer, offset, data)
 
     def copy(self, source: Any, offset: int, target: Any, target_offset: int, size: int) -> None:
@@ -128,7 +130,7 @@ class Executor:
         else:
             return
         submit(self._gpu_device, commands)
-        self._written = False
+        self._written = 0
 
     def forget(self, gpu_buffer: Any) -> None:
         """Drop what was kept for a buffer, which is about to be destroyed; submit what refers to it."""
@@ -190,7 +192,7 @@ class Executor:
             uniforms = self._gpu_device.create_buffer(size=self._stride * len(pipelines), usage=_UNIFORM)
             steps = self._steps(plan.passes, pipelines, source, target, (scratch, 0), uniforms)
             found = self._kept[key] = _Kept(Bound(steps), plan, source, target)
-            if len(self._kept) > _MAX_KEPT:
+            while len(self._kept) > _MAX_KEPT:
                 self._kept.popitem(last=False)
         else:
             self._kept.move_to_end(key)
