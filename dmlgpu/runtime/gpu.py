@@ -91,7 +91,6 @@ class Device(Lifetime):
         self._executor = Executor(gpu_device)
         self._memory = Memory(gpu_device, self._executor, direct=description.shares_memory)
         self._transfers = Transfers(gpu_device, self._executor, self._memory)
-        self._wrapped: weakref.WeakValueDictionary[int, Buffer] = weakref.WeakValueDictionary()
         self._subnormals: dict[str, bool] | None = None
         # A caller's device keeps its Device, with all that is compiled, as long as it lives.
         set_companion(gpu_device, weakref.ref(self) if owned else lambda: self)
@@ -146,26 +145,6 @@ class Device(Lifetime):
     def pipelines(self) -> Pipelines:
         """The compiled pipelines."""
         return self._executor.pipelines
-
-    def wrap_buffer(self, gpu_buffer: Any) -> Buffer:
-        """Return the memory that is a caller's wgpu.GPUBuffer; the same for the same buffer.
-
-        Raises
-        ------
-        ArrayTypeError
-            If it is no buffer of this device.
-        ArgumentError
-            If it lacks the usage STORAGE or is mapped.
-        ReleasedArrayError, DeviceReleasedError
-            If the buffer, or the device, was destroyed.
-        """
-        with self.lock:
-            self.check()
-            self._liveness.check(gpu_buffer)
-            found = self._wrapped.get(id(gpu_buffer))
-            if found is None or found.released:
-                found = self._wrapped[id(gpu_buffer)] = Buffer(self, gpu_buffer.size, gpu_buffer, owned=False)
-            return found
 
     def allocate(self, nbytes: int) -> Buffer:
         """Return zero-filled memory.

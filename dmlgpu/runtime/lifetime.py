@@ -6,12 +6,15 @@ import os
 import threading
 import weakref
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 from ..errors import ArrayTypeError, DeviceReleasedError, ReleasedArrayError
 from .adapters import AdapterDescription
 from .liveness import Fault, Liveness
 from .memory import Buffer
+
+if TYPE_CHECKING:
+    from .gpu import Device
 
 __all__ = ["Lifetime"]
 
@@ -40,6 +43,7 @@ class Lifetime:
         self._process = os.getpid()
         self._released = False
         self._liveness = Liveness(gpu_device)
+        self._wrapped: weakref.WeakValueDictionary[int, Buffer] = weakref.WeakValueDictionary()
         _begun.add(self)
 
     @property
@@ -92,6 +96,28 @@ class Lifetime:
         """Return why a caller's wgpu.GPUBuffer cannot be used on this device now, or None if it can."""
         with self.lock:
             return self._liveness.fault(gpu_buffer)
+
+    def wrap_buffer(self, gpu_buffer: Any) -> Buffer:
+        """Return the memory that is a caller's wgpu.GPUBuffer; the same for the same buffer.
+
+        Raises
+        ------
+        ArrayTypeError
+            If it is no buffer of this device.
+        ArgumentError
+            If it lacks the usage STORAGE or is mapped.
+        ReleasedArrayError, DeviceReleasedError
+            If the buffer, or the device, was destroyed.
+        """
+        with self.lock:
+            self.check()
+            self._liveness.check(gpu_buffer)
+            found = self._wrapped.get(id(gpu_buffer))
+            if found is None or found.released:
+                found = self._wrapped[id(gpu_buffer)] = Buffer(
+                    cast("Device", self), gpu_buffer.size, gpu_buffer, owned=False
+                )
+            return found
 
     def check(self, *buffers: Buffer) -> None:
         """Refuse what wgpu would panic on, or wait for forever."""
