@@ -311,6 +311,52 @@ def test_a_forked_child_is_told_so() -> None:
     assert run.stdout.strip() == "7"
 
 
+LOST = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+import dmlgpu
+from dmlgpu.errors import DeviceReleasedError
+x = np.ones((300, 40), np.float32)
+adapter = dmlgpu.default_device().description
+for wrapped in (False, True):
+    for order in range(4):
+        if wrapped:
+            device = dmlgpu.Device.wrap(adapter.adapter.request_device_sync())
+        else:
+            device = dmlgpu.Device(adapter)
+        array = dmlgpu.asarray(x, device)
+        if order % 2:
+            dmlgpu.cumulative_sum(x, axis=0, device=device)
+        other = dmlgpu.asarray(x, device)
+        device.gpu_device.destroy()
+        if order >= 2:
+            other.release()
+            device.release()
+        for use in (
+            lambda: dmlgpu.asarray(x, device),
+            lambda: array.numpy(),
+            lambda: dmlgpu.cumulative_sum(array, axis=0),
+            lambda: dmlgpu.cumulative_sum(x, axis=0, device=device),
+            lambda: device.allocate(4),
+        ):
+            try:
+                use()
+                sys.exit("nothing was raised")
+            except DeviceReleasedError:
+                pass
+        array.release()
+        del other
+        device.release()
+print("alive")
+"""
+
+
+def test_a_device_destroyed_below_ends_no_process() -> None:
+    run = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, check=False, timeout=120)
+    assert (run.stdout, run.returncode) == ("alive\n", 0), run.stderr[-2000:]
+
+
 def test_pipelines_are_compiled_once(device: Device) -> None:
     x = numbers((3, 300), np.int16)
     check_scan(device, x, "sum", 1)

@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import TracebackType
 
 from .execute import Executor
-
-if TYPE_CHECKING:
-    from .gpu import Device
+from .lifetime import Lifetime, Use
 
 __all__ = ["Batch"]
 
 
-class Batch:
-    """Holds a device's lock, and lets what runs meanwhile wait until bytes are read or written, or until the end.
+class Batch(Use):
+    """Uses a device, and lets what runs meanwhile wait until bytes are read or written, or until the end.
 
     After an error, what was not submitted is dropped. Batches don't nest.
     """
 
-    __slots__ = ("_device", "_executor")
+    __slots__ = ("_executor",)
 
-    def __init__(self, device: Device, executor: Executor) -> None:
-        self._device = device
+    def __init__(self, lifetime: Lifetime, executor: Executor) -> None:
+        super().__init__(lifetime)
         self._executor = executor
 
     def __enter__(self) -> None:
-        self._device.lock.acquire()
-        try:
-            self._device.check()
-            self._executor.begin_batch()
-        except BaseException:
-            self._device.lock.release()
-            raise
+        super().__enter__()
+        self._executor.begin_batch()
 
-    def __exit__(self, kind: type[BaseException] | None, *exc_info: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         try:
             self._executor.end_batch(drop=kind is not None)
         finally:
-            self._device.lock.release()
+            super().__exit__(kind, error, trace)

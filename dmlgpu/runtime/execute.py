@@ -123,18 +123,17 @@ class Executor:
     def flush(self, *, writes: bool = True) -> None:
         """Submit what was recorded and, unless `writes` is false, what was only written."""
         recording, self._recording = self._recording, None
-        if recording is not None:
-            commands = [recording.finish()]
-        elif self._written and writes:
-            commands = []
-        else:
-            return
-        submit(self._gpu_device, commands)
+        if recording is None:
+            if not (self._written and writes):
+                return
+            # An empty command buffer, not none: making one raises an error where the device is lost.
+            recording = Recording(self._gpu_device)
+        submit(self._gpu_device, [recording.finish()])
         self._written = 0
 
     def forget(self, gpu_buffer: Any) -> None:
         """Drop what was kept for a buffer, which is about to be destroyed; submit what refers to it."""
-        self.flush()
+        self.flush(writes=False)
         for key, kept in list(self._kept.items()):
             if kept.source is gpu_buffer or kept.target is gpu_buffer:
                 del self._kept[key]
@@ -142,6 +141,7 @@ class Executor:
     def release(self) -> None:
         """Destroy the buffers and forget all that was recorded or kept; what a caller has recorded stays valid."""
         self._recording = None
+        self._written = 0
         self._kept.clear()
         self._uniforms.destroy()
         if self._scratch is not None:

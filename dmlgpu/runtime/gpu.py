@@ -154,8 +154,7 @@ class Device(Lifetime):
         DeviceMemoryError
             If it is more than the device's largest buffer, or its memory is exhausted.
         """
-        with self.lock:
-            self.check()
+        with self.use():
             return self._memory.fresh(self, nbytes)
 
     def recycled(self, nbytes: int, *, temporary: bool = False) -> Buffer:
@@ -163,14 +162,12 @@ class Device(Lifetime):
 
         Memory for the duration of a call is `temporary`: what is prepared for it is kept for the next call.
         """
-        with self.lock:
-            self.check()
+        with self.use():
             return self._memory.temporary(self, nbytes) if temporary else self._memory.array(self, nbytes)
 
     def allocate_filled(self, data: NDArray[Any]) -> Buffer:
         """Return memory that begins with an array's elements, in C order and native byte order; as `allocate`."""
-        with self.lock:
-            self.check()
+        with self.use():
             buffer, is_mapped = self._memory.to_fill(self, data.nbytes)
             if is_mapped:
                 fill(buffer.gpu_buffer, data)
@@ -192,21 +189,19 @@ class Device(Lifetime):
             Of any strides and byte order. Its bytes, rounded up to a multiple of 4 with zeros, must fit.
         """
         if data.size:
-            with self.lock:
-                self.check(buffer)
+            with self.use(buffer):
                 self._transfers.write(buffer, offset, data)
 
     def download(self, buffer: Buffer, offset: int, out: NDArray[Any]) -> None:
         """Fill an array of any strides, in C order, with the bytes of a buffer from `offset` on."""
         if out.size:
-            with self.lock:
-                self.check(buffer)
+            with self.use(buffer):
                 self._transfers.read(buffer, offset, out)
 
     async def download_async(self, buffer: Buffer, offset: int, out: NDArray[Any]) -> None:
         """Do as `download`, to a C-contiguous array, without blocking the event loop."""
         if out.size:
-            await self._transfers.read_async(self.lock, lambda: self.check(buffer), buffer, offset, out)
+            await self._transfers.read_async(lambda: self.use(buffer), self.lock, buffer, offset, out)
 
     def batch(self) -> Batch:
         """Return a context that makes what runs over temporaries in it as few submissions as can be, see `Batch`."""
@@ -237,8 +232,7 @@ class Device(Lifetime):
         DeviceReleasedError, ReleasedArrayError
             If the device or a buffer is gone.
         """
-        with self.lock:
-            self.check(source, target)
+        with self.use(source, target):
             one_buffer = source.gpu_buffer is target.gpu_buffer
             plan = _plan(problem, self.limits, one_buffer=one_buffer, kernel=kernel)
             self._executor.run(

@@ -16,7 +16,7 @@ from .memory import Buffer
 if TYPE_CHECKING:
     from .gpu import Device
 
-__all__ = ["Lifetime"]
+__all__ = ["Lifetime", "Use"]
 
 
 _begun: weakref.WeakSet[Lifetime] = weakref.WeakSet()
@@ -30,6 +30,40 @@ def _renew_locks() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
+
+
+class Use:
+    """Holds a device's lock after a `check`, and names a device that turns out to be lost.
+
+    It is a class because generators would cost a small call some ten microseconds.
+    """
+
+    __slots__ = ("_buffers", "_lifetime")
+
+    def __init__(self, lifetime: Lifetime, buffers: tuple[Buffer, ...] = ()) -> None:
+        self._lifetime = lifetime
+        self._buffers = buffers
+
+    def __enter__(self) -> None:
+        self._lifetime.lock.acquire()
+        try:
+            self._lifetime.check(*self._buffers)
+        except BaseException:
+            self._lifetime.lock.release()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            # Any error: wgpu-py's are of many types then.
+            if isinstance(error, Exception) and self._lifetime.lost():
+                raise DeviceReleasedError(
+                    f"the wgpu device of {self._lifetime!r} was destroyed, or the driver gave it up; open another with "
+                    "dmlgpu.Device()"
+                ) from error
+        finally:
+            self._lifetime.lock.release()
 
 
 class Lifetime:
@@ -109,8 +143,7 @@ class Lifetime:
         ReleasedArrayError, DeviceReleasedError
             If the buffer, or the device, was destroyed.
         """
-        with self.lock:
-            self.check()
+        with self.use():
             self._liveness.check(gpu_buffer)
             found = self._wrapped.get(id(gpu_buffer))
             if found is None or found.released:
@@ -118,6 +151,10 @@ class Lifetime:
                     cast("Device", self), gpu_buffer.size, gpu_buffer, owned=False
                 )
             return found
+
+    def use(self, *buffers: Buffer) -> Use:
+        """Return the context in which to use the device and buffers, see `Use`."""
+        return Use(self, buffers)
 
     def check(self, *buffers: Buffer) -> None:
         """Refuse what wgpu would panic on, or wait for forever."""

@@ -133,23 +133,22 @@ class Transfers:
 
     async def read_async(
         self,
+        use: Callable[[], AbstractContextManager[None]],
         lock: AbstractContextManager[Any],
-        check: Callable[[], None],
         buffer: Buffer,
         offset: int,
         out: NDArray[Any],
     ) -> None:
         """Do as `read` without blocking the event loop; `out` is C-contiguous.
 
-        The memory itself is never mapped here: meanwhile other tasks may run what uses it. The lock is held, and
-        `check` called, whenever the device is used, but not while waiting.
+        The memory itself is never mapped here: meanwhile other tasks may run what uses it. The device is used in the
+        context that `use` returns, and not locked while waiting.
         """
         target = out.reshape(-1).view(np.uint8)
         chunk = memory.CHUNK - 4
         for start in range(0, target.size, chunk):
             part = target[start : start + chunk]
-            with lock:
-                check()
+            with use():
                 stage = self._pools.readback.take(part.size + 4)
                 begun = self._begin(buffer.gpu_buffer, offset + start, part.size, stage)
             try:
