@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,9 +61,15 @@ class Tensor:
 
 def resolve(device: Device | str | int | None) -> Device:
     """Return the open device that `device` stands for."""
-    from .runtime.device import resolve_device  # not before it is needed: this imports wgpu
+    found: Device = _runtime().resolve_device(device)
+    return found
 
-    return resolve_device(device)
+
+@cache
+def _runtime() -> ModuleType:
+    from .runtime import device  # not before it is needed: this imports wgpu
+
+    return device
 
 
 def empty(device: Device, element: ElementType, sizes: tuple[int, ...], *, temporary: bool = False) -> Tensor:

@@ -144,6 +144,14 @@ def test_a_software_adapter_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
         opening.warn_of_software(CPU_VULKAN)
 
 
+def test_the_warning_names_the_callers_line(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    software = replace(device.description, adapter_type="CPU")
+    monkeypatch.setattr(opening, "_warned", False)
+    with pytest.warns(SoftwareAdapterWarning) as caught, Device(software):
+        pass
+    assert [warning.filename for warning in caught] == [__file__]
+
+
 def small_problem() -> ScanProblem:
     layout = Layout.packed((8,))
     return scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis=0)

@@ -57,8 +57,11 @@ def resolve_device(device: Any) -> Device:
         raise ArrayTypeError(
             f"device is a {type(device).__name__}; give a dmlgpu.Device, an adapter's index, or a part of its summary"
         )
-    check_process()  # before a lock that another thread may have held when this process was forked
     choice = os.environ.get(ENVIRONMENT_VARIABLE, "") if device is None else str(device)
+    found = _chosen.get(choice)
+    if found is not None and not found.released:
+        return found
+    check_process()  # before a lock that another thread may have held when this process was forked
     with _open_lock:
         # Asking wgpu for its adapters takes long, so a choice made once is kept.
         found = _chosen.get(choice)
