@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import DeviceError
+from .backend import wait
 
 __all__ = ["mapped", "no_access"]
 
@@ -42,7 +43,7 @@ class mapped:
 
     def __enter__(self) -> None:
         try:
-            _wait(self._promise)
+            _wait(self._gpu_buffer, self._promise)
         except BaseException:
             self.__exit__()
             raise
@@ -52,11 +53,11 @@ class mapped:
             self._gpu_buffer.unmap()
 
 
-def _wait(promise: Any) -> None:
+def _wait(gpu_buffer: Any, promise: Any) -> None:
     interruption: BaseException | None = None
     while True:
         try:
-            promise.sync_wait()
+            wait(gpu_buffer, promise)
             break
         except Exception as error:
             raise no_access(error) from error
