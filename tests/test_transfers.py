@@ -243,10 +243,10 @@ class TestInterruptions:
                     raise KeyboardInterrupt
                 self.promise.sync_wait()
 
-        def wait(gpu_buffer: Any, promise: Any) -> None:
+        def wait(promise: Any) -> None:
             nonlocal waits
             waits += 1
-            real(gpu_buffer, Interrupted(promise) if waits == wanted else promise)
+            real(Interrupted(promise) if waits == wanted else promise)
 
         for wanted in range(1, 8):
             waits = 0

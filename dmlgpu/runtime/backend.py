@@ -26,7 +26,6 @@ __all__ = [
     "native_version",
     "owner_of",
     "set_companion",
-    "wait",
 ]
 
 MAPPABLE_FEATURE = "mappable-primary-buffers"
@@ -142,20 +141,6 @@ def map_submitted(gpu_buffer: Any, offset: int, size: int) -> Any:
         return gpu_buffer.map_async("READ_NOSYNC", offset, size)
     except (KeyError, TypeError, ValueError):  # a wgpu without that name has refused it before doing anything
         return gpu_buffer.map_async(wgpu.MapMode.READ, offset, size)
-
-
-def wait(gpu_buffer: Any, promise: Any) -> None:
-    """Wait for a buffer to be mapped.
-
-    A promise of wgpu-py waits for a thread that waits for the device. Waiting for the device here as well spares the
-    change of threads, which on a busy machine takes as long as all the rest of a small call. Not with OpenGL, where
-    threads that wait at once can end the process.
-    """
-    gpu_device = owner_of(gpu_buffer)
-    poll = getattr(gpu_device, "_poll_wait", None)
-    if poll is not None and gpu_device.adapter.info["backend_type"] != "OpenGL":
-        poll()
-    promise.sync_wait()
 
 
 def fill_mapped(gpu_buffer: Any, offset: int, size: int, fill: Callable[[NDArray[np.uint8]], None]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import DeviceError
-from .backend import wait
 
 __all__ = ["mapped", "no_access"]
 
@@ -43,7 +42,7 @@ class mapped:
 
     def __enter__(self) -> None:
         try:
-            _wait(self._gpu_buffer, self._promise)
+            _wait(self._promise)
         except BaseException:
             self.__exit__()
             raise
@@ -53,11 +52,11 @@ class mapped:
             self._gpu_buffer.unmap()
 
 
-def _wait(gpu_buffer: Any, promise: Any) -> None:
+def _wait(promise: Any) -> None:
     interruption: BaseException | None = None
     while True:
         try:
-            wait(gpu_buffer, promise)
+            promise.sync_wait()
             break
         except Exception as error:
             raise no_access(error) from error
