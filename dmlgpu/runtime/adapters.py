@@ -62,6 +62,11 @@ class AdapterDescription:
         """Whether it computes on the CPU."""
         return self.adapter_type == "CPU"
 
+    @property
+    def is_lavapipe(self) -> bool:
+        """Whether it is Mesa's software Vulkan."""
+        return self.is_software and self.backend == "Vulkan" and "llvmpipe" in self.summary
+
 
 def devices() -> list[AdapterDescription]:
     """Return what devices can be opened on, in wgpu's order.

@@ -108,6 +108,7 @@ class Device:
             offset_alignment=granted["min-storage-buffer-offset-alignment"],
             workgroups=granted["max-compute-workgroups-per-dimension"],
             software=description.is_software,
+            unrolled=description.is_lavapipe,
             dispatch_elements=SOFTWARE_DISPATCH_ELEMENTS if description.is_software else DISPATCH_ELEMENTS,
             float64=all(feature in gpu_device.features for feature in _WANTED_FEATURES),
         )
