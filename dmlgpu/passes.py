@@ -132,7 +132,9 @@ def make_pass(
     limits: Limits,
     *,
     one_buffer: bool,
-    element_slot: str | None = None,
+    more_slots: Mapping[str, str] | None = None,
+    phase: int = 0,
+    group: int = 0,
     tiles: int = 0,
     exclusive: bool = False,
     mode: int = 0,
@@ -154,20 +156,22 @@ def make_pass(
         What the device can do.
     one_buffer : bool
         Whether input and output are in one buffer.
-    element_slot : str, optional
-        The piece that fills the slot <element>, for kernels that have it.
-    tiles, exclusive, mode
+    more_slots : mapping of str to str, optional
+        The pieces that fill the kernel's slots other than <input> and <output>.
+    phase, group, tiles, exclusive, mode
         Fields of Params.
     state_bytes : int
         Scratch memory that the kernel binds.
     """
     bindings = bind(window, elements, one_buffer, limits)
     slots = {"input": bindings.slot, "output": "packed" if elements[1].itemsize < 4 else "words"}
-    if element_slot is not None:
-        slots["element"] = element_slot
+    slots |= more_slots or {}
+    if slots.get("reads") == "quads":
+        slots["input"] += "_quads"
+        slots["output"] = "quads"
     grid = grid_of(workgroups, limits)
     inner_first = window.batch[::-1]
-    uniforms = np.zeros(40, np.uint32)
+    uniforms = np.zeros(44, np.uint32)
     for row, values in enumerate(
         (
             [d.size for d in inner_first],
@@ -192,8 +196,10 @@ def make_pass(
         grid[0],
         mode,
         0,
+        phase,
+        group,
     )
-    uniforms[24:39] = [value % 2**32 for value in scalars]
+    uniforms[24:41] = [value % 2**32 for value in scalars]
     return Pass(
         PipelineKey(kernel, tuple(sorted(slots.items())), tuple(sorted(constants.items()))),
         uniforms.tobytes(),
@@ -214,5 +220,7 @@ def writable_input(plan: Plan) -> Plan:
 
 
 def _writable_input(one: Pass) -> Pass:
-    slots = tuple(("input", "shared") if slot == ("input", "separate") else slot for slot in one.pipeline.slots)
+    slots = tuple(
+        ("input", slot[1].replace("separate", "shared")) if slot[0] == "input" else slot for slot in one.pipeline.slots
+    )
     return replace(one, pipeline=replace(one.pipeline, slots=slots))

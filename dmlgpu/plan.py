@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from .dtypes import ElementType
-from .passes import Pass, Plan, bind, make_pass
-from .problem import Dimension, ElementwiseProblem, Operator, ScanProblem
-from .windows import SPAN, Limits, Window, chunk_sizes, windows
+from .passes import Plan, bind, make_pass
+from .problem import Dimension, ElementwiseProblem, ScanProblem
+from .scans import KERNELS, scan_passes
+from .windows import Limits, Window, chunk_sizes, windows
 
 __all__ = ["KERNELS", "any_placement", "is_in_place", "plan_elementwise", "plan_problem", "plan_scan"]
 
-KERNELS = ("slices", "tiles")
-"""The ways to scan: an invocation a slice, or a workgroup a tile."""
-
-_TILE = 4096
-_SLICES_A_WORKGROUP = 64
 _ELEMENTS_A_WORKGROUP = 64
-_PROGRESS = 20
-"""Accumulators a slice that scan_slices.wgsl carries between windows."""
-_MAX_PROGRESS_BYTES = 32 * 2**20
-
-_MAX_SERIAL = 16_384
-"""Elements that one invocation works through in one dispatch. Mesa's software drivers end every loop of an invocation
-after 65,535 iterations, inner loops counted, and leave the rest of the results unwritten (docs/kernels.md)."""
-
-_SHORT_SLICE = 256
-"""Slices up to this length are scanned by an invocation each: a workgroup's lanes would be mostly idle."""
-_MANY_SLICES = 4096
-"""As many slices side by side fill a device with an invocation each, and their memory accesses coalesce."""
-_MANY_SLICES_IN_SOFTWARE = 128
-"""As many slices fill a CPU with an invocation each, without the barriers that cost it much."""
-
 _FLOAT_FORMATS = {"float16": (10, 15), "float32": (23, 127), "float64": (52, 1023)}
 """Mantissa bits and exponent bias."""
 
@@ -86,8 +66,9 @@ def plan_scan(
         What the device can do.
     one_buffer : bool
         Whether input and output are in one buffer. They must then be in place, or not overlap.
-    kernel : {None, "slices", "tiles"}
-        Force a kernel, for tests and benchmarks; windows that cannot hold whole spans take "slices" all the same.
+    kernel : str, optional
+        Force one of `KERNELS`, for tests and benchmarks; windows that cannot hold whole tiles take "slices" all the
+        same, and so do tensors in place where "chain" is asked for.
     chunks : sequence of int, optional
         The sizes of windows that `any_placement` returned; by default the largest for this placement.
 
@@ -97,23 +78,8 @@ def plan_scan(
         The passes, none of which depends on anything but the arguments.
     """
     chunks = _chunks(problem, limits, one_buffer) if chunks is None else list(chunks)
-    if chunks[-1] < problem.axis.size and chunks[-1] % SPAN:
-        kernel = "slices"
-    kernel = kernel or _choose_kernel(problem, limits)
-    if kernel == "slices":
-        chunks[-1] = min(chunks[-1], _MAX_SERIAL)
-    if kernel == "slices" and chunks[-1] < problem.axis.size:
-        while math.prod(chunks[:-1]) * _PROGRESS * problem.element.accumulator_size > _MAX_PROGRESS_BYTES:
-            largest = max(range(len(chunks) - 1), key=lambda i: chunks[i])
-            chunks[largest] = (chunks[largest] + 1) // 2
-
-    make = _slices_passes if kernel == "slices" else _tiles_passes
-    offsets = (problem.input_offset, problem.output_offset)
-    passes = tuple(
-        one
-        for window in windows(problem.batch, problem.axis, offsets, chunks)
-        for one in make(problem, window, limits, one_buffer)
-    )
+    in_place = one_buffer and is_in_place(problem)
+    passes = tuple(scan_passes(problem, limits, chunks, one_buffer=one_buffer, in_place=in_place, kernel=kernel))
     return Plan(passes, max(one.state_bytes for one in passes))
 
 
@@ -188,70 +154,8 @@ def _chunks(problem: ScanProblem | ElementwiseProblem, limits: Limits, one_buffe
     return chunk_sizes((*window.batch, window.axis), itemsizes, capacity, limits.dispatch_elements)
 
 
-def _choose_kernel(problem: ScanProblem, limits: Limits) -> str:
-    if problem.axis.size <= _SHORT_SLICE or (limits.software and problem.slices >= _MANY_SLICES_IN_SOFTWARE):
-        return "slices"
-    side_by_side = problem.batch and abs(problem.batch[-1].output_stride) < abs(problem.axis.output_stride)
-    return "slices" if side_by_side and problem.slices >= _MANY_SLICES else "tiles"
-
-
 def _float_constants(element: ElementType, prefix: str = "") -> dict[str, int]:
     if element.kind != "float":
         return {}
     mantissa_bits, bias = _FLOAT_FORMATS[element.name]
     return {f"{prefix}mantissa_bits": mantissa_bits, f"{prefix}exponent_bias": bias}
-
-
-def _scan_pass(
-    kernel: str,
-    problem: ScanProblem,
-    window: Window,
-    workgroups: int,
-    limits: Limits,
-    one_buffer: bool,
-    *,
-    tiles: int = 0,
-    state: int,
-) -> Pass:
-    """Return a pass of a scan; `state` counts accumulators."""
-    element = problem.element
-    constants = {
-        "input_log2_bits": element.log2_bits,
-        "output_log2_bits": element.log2_bits,
-        "product": int(problem.operator is Operator.PRODUCT),
-    }
-    in_words = element.format == "f64" and not limits.float64
-    if element.kind == "float" and not in_words:
-        constants["opaque"] = int(limits.opaque)
-    return make_pass(
-        kernel,
-        constants,
-        window,
-        (element, element),
-        workgroups,
-        limits,
-        one_buffer=one_buffer,
-        element_slot="f64_words" if in_words else element.format,
-        tiles=tiles,
-        exclusive=problem.exclusive,
-        state_bytes=state * element.accumulator_size,
-    )
-
-
-def _slices_passes(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> Iterator[Pass]:
-    workgroups = -(-window.slices // _SLICES_A_WORKGROUP)
-    whole = window.first == 0 and window.last
-    state = 1 if whole else _PROGRESS * window.slices
-    yield _scan_pass("scan_slices", problem, window, workgroups, limits, one_buffer, state=state)
-
-
-def _tiles_passes(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> Iterator[Pass]:
-    tiles = -(-window.axis.size // _TILE)
-    by_tile = window.slices * tiles
-    if tiles == 1 and window.first == 0 and window.last:
-        yield _scan_pass("scan_tiles", problem, window, by_tile, limits, one_buffer, tiles=tiles, state=1)
-        return
-    state = 3 * window.slices + 4 * by_tile
-    kernels = (("scan_tile_totals", by_tile), ("scan_carries", window.slices), ("scan_tiles", by_tile))
-    for kernel, workgroups in kernels:
-        yield _scan_pass(kernel, problem, window, workgroups, limits, one_buffer, tiles=tiles, state=state)

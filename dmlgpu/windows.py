@@ -13,10 +13,11 @@ from itertools import product
 
 from .problem import Dimension
 
-__all__ = ["SPAN", "Limits", "Range", "Window", "byte_range", "chunk_sizes", "windows"]
+__all__ = ["RUN", "SPAN", "TILE", "Limits", "Range", "Window", "byte_range", "chunk_sizes", "windows"]
 
-SPAN = 65_536
-"""Elements of a span of the canonical order: where the axis is cut, whole spans keep the carried state small."""
+RUN, TILE, SPAN = 16, 4096, 65_536
+"""Elements of a run, a tile and a span of the canonical order: where the axis is cut, whole ones keep the carried state
+small."""
 
 DISPATCH_ELEMENTS = 2**28
 """Elements of one dispatch and of one submission at most, so that none runs into a watchdog on a modest GPU."""
@@ -39,6 +40,8 @@ class Limits:
         The most workgroups in one dimension of a grid.
     software : bool
         Whether the adapter computes on the CPU.
+    unrolled : bool
+        Whether long code without loops compiles fast and runs best, as on lavapipe (docs/kernels.md).
     dispatch_elements : int
         The most elements of a dispatch, and of a submission.
     opaque : bool
@@ -52,6 +55,7 @@ class Limits:
     offset_alignment: int = 256
     workgroups: int = 65_535
     software: bool = False
+    unrolled: bool = False
     dispatch_elements: int = DISPATCH_ELEMENTS
     opaque: bool = True
     float64: bool = False
@@ -134,7 +138,8 @@ def chunk_sizes(
     Parameters
     ----------
     dims : sequence of Dimension
-        The batch dimensions and, last, the axis, which is cut at multiples of `SPAN` while it is longer than that.
+        The batch dimensions and, last, the axis, which is cut at multiples of `SPAN`, `TILE` or `RUN`, the largest
+        of them that it is longer than.
     itemsizes : (int, int)
         Bytes an element of input and output.
     capacity : int
@@ -153,8 +158,8 @@ def chunk_sizes(
 
     def halve(i: int) -> None:
         half = (chunks[i] + 1) // 2
-        is_axis = i == len(chunks) - 1
-        chunks[i] = -(-half // SPAN) * SPAN if is_axis and chunks[i] > SPAN else half
+        unit = next((u for u in (SPAN, TILE, RUN) if u < chunks[i]), 1) if i == len(chunks) - 1 else 1
+        chunks[i] = -(-half // unit) * unit
 
     indices = range(len(chunks))
     for tensor in (0, 1):

@@ -16,10 +16,14 @@ DTYPES = FLOATS + INTEGERS
 OPERATORS = ("sum", "product")
 
 
-def inclusive(x: list[Any], combine: Callable[[Any, Any], Any], count: int) -> list[Any]:
-    """Return the first `count` results; what they don't need is never combined.
+Combine = Callable[[Any, Any], Any]
 
-    The indices of runs, blocks, tiles and spans count from the start of the slice here.
+
+def order(x: list[Any], carried: list[Any], combine: Combine) -> Callable[[int], Any]:
+    """Return the canonical order's results as a function of the index.
+
+    `carried` holds what the first span goes on from, or nothing at the start of a slice. The indices of runs, blocks,
+    tiles and spans count from the start of `x` here.
     """
 
     @cache
@@ -45,17 +49,18 @@ def inclusive(x: list[Any], combine: Callable[[Any, Any], Any], count: int) -> l
         return total if tile % 16 == 0 else combine(c(tile - 1), total)
 
     @cache
-    def s(span: int) -> Any:
-        total = c(16 * span + 15)
-        return total if span == 0 else combine(s(span - 1), total)
+    def s(span: int) -> list[Any]:
+        """The fold of the spans up to this one as a list of one, or empty if there is none."""
+        if span < 0:
+            return carried
+        before, total = s(span - 1), c(16 * span + 15)
+        return [combine(before[0], total)] if before else [total]
 
     @cache
     def q(run: int) -> list[Any]:
         """The carry as a list of one, or empty at the start of the slice."""
         block, tile, span = run // 16, run // 256, run // 4096
-        terms = []
-        if span > 0:
-            terms.append(s(span - 1))
+        terms = list(s(span - 1))
         if tile % 16 > 0:
             terms.append(c(tile - 1))
         if block % 16 > 0:
@@ -70,7 +75,26 @@ def inclusive(x: list[Any], combine: Callable[[Any, Any], Any], count: int) -> l
         carry = q(i // 16)
         return combine(carry[0], r(i)) if carry else r(i)
 
-    return [out(i) for i in range(count)]
+    return out
+
+
+def inclusive(x: list[Any], combine: Combine, is_finite: Callable[[Any], bool]) -> list[Any]:
+    """Return all results; tiles that the order gives NaN or infinity are left folds, and end their span."""
+    results: list[Any] = []
+    origin = 0
+    out = order(x, [], combine)
+    for start in range(0, len(x), 4096):
+        elements = x[start : start + 4096]
+        tile = [out(start - origin + i) for i in range(len(elements))]
+        if not all(is_finite(value) for value in tile):
+            tile, last = [], results[-1:]
+            for element in elements:
+                last = [combine(last[0], element)] if last else [element]
+                tile += last
+            origin = start + len(elements)
+            out = order(x[origin:], last, combine)
+        results += tile
+    return results
 
 
 def is_subnormal(x: Any) -> bool:
@@ -81,19 +105,20 @@ def flushed(x: Any) -> Any:
     return np.copysign(type(x)(0), x) if is_subnormal(x) else x
 
 
-def float_combine(operator: str, flush: bool, met: list[bool]) -> Callable[[Any, Any], Any]:
-    """Combine two float scalars, noting in `met` where devices may disagree about subnormals."""
+def float_combine(operator: str, flush: bool) -> Combine:
+    """Combine float scalars, each paired with whether devices may disagree about it because of subnormals."""
 
-    def combine(a: Any, b: Any) -> Any:
-        met[0] |= is_subnormal(a) or is_subnormal(b)
+    def combine(left: tuple[Any, bool], right: tuple[Any, bool]) -> tuple[Any, bool]:
+        (a, met_before), (b, met_beside) = left, right
+        met = met_before or met_beside or is_subnormal(a) or is_subnormal(b)
         if flush:
             a, b = flushed(a), flushed(b)
         value = a + b if operator == "sum" else a * b
-        met[0] |= is_subnormal(value)
+        met |= is_subnormal(value)
         tiny = np.finfo(value.dtype).tiny
         if operator == "product" and abs(value) == tiny:
-            met[0] |= abs(Fraction(float(a)) * Fraction(float(b))) < Fraction(float(tiny))
-        return flushed(value) if flush else value
+            met |= abs(Fraction(float(a)) * Fraction(float(b))) < Fraction(float(tiny))
+        return flushed(value) if flush else value, met
 
     return combine
 
@@ -101,26 +126,27 @@ def float_combine(operator: str, flush: bool, met: list[bool]) -> Callable[[Any,
 def scan_slice(
     x: NDArray[Any], operator: str, exclusive: bool, reverse: bool, flush: bool = False
 ) -> tuple[NDArray[Any], bool]:
-    """Scan one slice; also tell whether a combination met a subnormal."""
-    met = [False]
+    """Scan one slice; also tell whether a combination that a result depends on met a subnormal."""
+    met = False
     count = len(x) - exclusive
     backward = -1 if reverse else 1
     with np.errstate(all="ignore"):
         if x.dtype.kind == "f":
             accumulator = np.float64 if x.dtype == np.float64 else np.float32
-            elements = [accumulator(value) for value in x[::backward]]
-            results = inclusive(elements, float_combine(operator, flush, met), count)
-            results = [x.dtype.type(value) for value in results]
+            elements = [(accumulator(value), False) for value in x[::backward]]
+            pairs = inclusive(elements, float_combine(operator, flush), lambda pair: bool(np.isfinite(pair[0])))[:count]
+            met = any(pair[1] for pair in pairs)
+            results = [x.dtype.type(pair[0]) for pair in pairs]
         else:
             width, low = 8 * x.itemsize, int(np.iinfo(x.dtype).min)
 
             def wrapping(a: int, b: int) -> int:
                 return ((a + b if operator == "sum" else a * b) - low) % 2**width + low
 
-            results = inclusive([int(value) for value in x[::backward]], wrapping, count)
+            results = inclusive([int(value) for value in x[::backward]], wrapping, lambda value: True)[:count]
     if exclusive:
         results.insert(0, 0 if operator == "sum" else 1)
-    return np.array(results, x.dtype)[::backward], met[0]
+    return np.array(results, x.dtype)[::backward], met
 
 
 def scan(

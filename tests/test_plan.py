@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmlgpu.dtypes import by_name
-from dmlgpu.passes import Pass
+from dmlgpu.passes import Pass, writable_input
 from dmlgpu.plan import KERNELS, is_in_place, plan_elementwise, plan_scan
 from dmlgpu.problem import Dimension, Layout, Operator, ScanProblem, convert_problem, scan_problem
 from dmlgpu.windows import SPAN, Limits, Range, chunk_sizes, windows
@@ -72,48 +72,134 @@ def test_a_long_axis_is_cut_at_whole_spans() -> None:
 def test_a_whole_problem_that_fits_is_one_window() -> None:
     n = 2**25
     plan = plan_scan(packed_scan((n,), 0), Limits(binding_bytes=4 * n))
-    assert kernels(plan.passes) == ["scan_tile_totals", "scan_carries", "scan_tiles"]
+    assert kernels(plan.passes) == ["scan_tile_totals", "scan_carries", "scan_repair", "scan_tiles"]
     assert len(plan_scan(packed_scan((n + 1,), 0), Limits(binding_bytes=4 * n)).passes) > 3
 
 
 @pytest.mark.parametrize(
     ("sizes", "axis", "expected"),
     [
-        ((10**6, 16), 1, "scan_slices"),
-        ((5, 256), 1, "scan_slices"),
-        ((5, 257), 1, "scan_tiles"),
-        ((1000, 4096), 1, "scan_tiles"),
-        ((1000, 4096), 0, "scan_slices"),
-        ((1000, 10), 0, "scan_tiles"),
+        ((10**6, 3), 1, ["scan_short"]),
+        ((10**6, 15), 1, ["scan_short"]),
+        ((10**6, 16), 1, ["scan_slices"]),
+        ((16, 10**6), 0, ["scan_short"]),
+        ((5, 256), 1, ["scan_slices"]),
+        ((5, 257), 1, ["scan_rows"]),
+        ((1000, 4096), 1, ["scan_rows"]),
+        ((1000, 4096), 0, ["scan_slices"]),
+        ((1000, 10), 0, ["scan_rows"]),
+        ((256, 5000), 1, ["scan_rows"]),
+        ((255, 5000), 1, ["scan_tile_totals", "scan_carries", "scan_repair", "scan_tiles"]),
     ],
 )
-def test_the_kernel_for_a_shape(sizes: tuple[int, ...], axis: int, expected: str) -> None:
-    assert kernels(plan_scan(packed_scan(sizes, axis), Limits()).passes) == [expected]
+def test_the_kernels_for_a_shape(sizes: tuple[int, ...], axis: int, expected: list[str]) -> None:
+    assert kernels(plan_scan(packed_scan(sizes, axis), Limits()).passes) == expected
 
 
-def test_software_takes_an_invocation_a_slice_where_there_are_enough() -> None:
-    software = Limits(software=True)
-    assert kernels(plan_scan(packed_scan((128, 5000), 1), software).passes) == ["scan_slices"]
-    assert kernels(plan_scan(packed_scan((127, 4000), 1), software).passes) == ["scan_tiles"]
+def test_integers_have_nothing_to_repair() -> None:
+    expected = ["scan_tile_totals", "scan_carries", "scan_tiles"]
+    assert kernels(plan_scan(packed_scan((5, 5000), 1, "int32"), Limits()).passes) == expected
+
+
+@pytest.mark.parametrize(
+    ("sizes", "in_place", "expected"),
+    [
+        ((64, 5000), False, ["scan_slices"]),
+        ((63, 5000), False, ["scan_chain_clear", "scan_chain"]),
+        ((64, 5000), True, ["scan_slices", "scan_slices"]),
+        ((63, 5000), True, ["scan_tile_totals", "scan_carries", "scan_repair", "scan_tiles"]),
+        ((64, 16), True, ["scan_slices"]),
+    ],
+)
+def test_the_kernels_of_software(sizes: tuple[int, ...], in_place: bool, expected: list[str]) -> None:
+    plan = plan_scan(packed_scan(sizes, 1), Limits(software=True), one_buffer=in_place)
+    assert kernels(plan.passes) == expected
+
+
+def test_a_chain_in_place_is_refused_because_it_may_read_again_what_was_written() -> None:
+    passes = plan_scan(packed_scan((2, 5000), 1), Limits(), one_buffer=True, kernel="chain").passes
+    assert set(kernels(passes)) == {"scan_slices"}
+
+
+def test_the_shape_of_a_chain_s_workgroups() -> None:
+    """Only where the driver compiles it well, and never for the long code of software float64."""
+    for limits, element, expected in (
+        (Limits(software=True, unrolled=True), "float32", "blocks"),
+        (Limits(software=True, unrolled=True, float64=True), "float64", "blocks"),
+        (Limits(software=True, unrolled=True), "float64", "runs"),
+        (Limits(software=True), "float32", "runs"),
+    ):
+        passes = plan_scan(packed_scan((5000,), 0, element), limits).passes
+        assert dict(passes[-1].pipeline.slots)["tile"] == expected
+
+
+@pytest.mark.parametrize(
+    ("sizes", "axis", "element", "offset", "expected"),
+    [
+        ((64, 64), 1, "float32", 0, "quads"),
+        ((64, 60), 1, "float32", 4, "quads"),
+        ((64, 62), 1, "float32", 0, "strided"),
+        ((64, 64), 1, "float32", 1, "strided"),
+        ((64, 64), 0, "float32", 0, "strided"),
+        ((64, 24), 1, "float16", 8, "quads"),
+        ((64, 20), 1, "float16", 0, "strided"),
+        ((64, 32), 1, "uint8", 16, "quads"),
+        ((64, 40), 1, "uint8", 0, "strided"),
+        ((64, 18), 1, "int64", 2, "quads"),
+    ],
+)
+def test_runs_are_read_16_bytes_at_a_time_where_they_are_aligned(
+    sizes: tuple[int, ...], axis: int, element: str, offset: int, expected: str
+) -> None:
+    layout = Layout.packed(sizes, offset)
+    problem = scan_problem(by_name(element), Operator.SUM, layout, layout, axis=axis)
+    slots = dict(plan_scan(problem, Limits()).passes[0].pipeline.slots)
+    assert (slots["reads"], slots["writes"]) == (expected, expected)
+    assert (slots["input"] == "separate_quads") == (slots["output"] == "quads") == (expected == "quads")
 
 
 def test_slices_of_one_tile_need_no_scratch() -> None:
-    plan = plan_scan(packed_scan((100, 4096), 1), Limits())
-    assert plan.state_bytes == 4
-    assert plan_scan(packed_scan((100, 4097), 1), Limits()).state_bytes == 100 * (3 + 4 * 2) * 4
+    assert plan_scan(packed_scan((100, 4096), 1), Limits()).scratch_bytes == 0
+    assert plan_scan(packed_scan((100, 4097), 1), Limits()).state_bytes == 100 * (16 + 12 * 2) * 4
 
 
-def test_an_invocation_never_loops_longer_than_software_drivers_allow() -> None:
-    plan = plan_scan(packed_scan((100_000, 5000), 0), Limits(binding_bytes=2**31))
-    lengths = {int(np.frombuffer(one.uniforms, np.uint32)[28]) for one in plan.passes}
-    assert set(kernels(plan.passes)) == {"scan_slices"}
-    assert max(lengths) <= 16_384
+def test_scratch_is_a_small_part_of_the_data() -> None:
+    n = 2**24
+    for limits in (Limits(), Limits(software=True)):
+        assert plan_scan(packed_scan((n,), 0), limits).scratch_bytes <= 4 * n / 256
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_an_invocation_never_loops_longer_than_software_drivers_allow(kernel: str) -> None:
+    limits = Limits(binding_bytes=2**31, software=True)
+    for sizes, axis, one_buffer in (((100_000, 5000), 0, False), ((2, 500_000), 1, True)):
+        plan = plan_scan(packed_scan(sizes, axis), limits, kernel=kernel, one_buffer=one_buffer)
+        lengths = {int(np.frombuffer(one.uniforms, np.uint32)[28]) for one in plan.passes}
+        most = {"scan_slices": SPAN, "scan_rows": 4 * SPAN, "scan_tiles": 4 * SPAN, "scan_chain": 2**31}
+        assert max(lengths) <= most[plan.passes[-1].pipeline.kernel]
 
 
 def test_progress_between_windows_stays_small() -> None:
     plan = plan_scan(packed_scan((63, 2**26), 0), Limits())
-    assert set(kernels(plan.passes)) == {"scan_slices"}
-    assert plan.state_bytes <= 32 * 2**20
+    assert set(kernels(plan.passes)) == {"scan_elements"}
+    assert plan.state_bytes <= 32 * 2**20 + 4 * 2**20
+
+
+@pytest.mark.parametrize(("pitch", "kernel"), [(10_000, "scan_slices"), (10**6, "scan_elements")])
+def test_a_tile_that_does_not_fit_is_checked_before_it_is_written(pitch: int, kernel: str) -> None:
+    layout = Layout((5000, 2), (pitch, 1))
+    problem = scan_problem(F32, Operator.SUM, layout, layout, axis=0)
+    passes = plan_scan(problem, Limits(binding_bytes=2**25)).passes
+    assert set(kernels(passes)) == {kernel}
+    words = [np.frombuffer(one.uniforms, np.uint32) for one in passes]
+    seen = [(int(w[39]), int(w[40]), int(w[29])) for w in words]  # phase, group, first
+    for group in (0, 4096):
+        phases = [phase for phase, start, _ in seen if start == group]
+        half = len(phases) // 2
+        assert phases == [1] * half + [2] * half
+        firsts = [first for _, start, first in seen if start == group]
+        assert firsts[:half] == firsts[half:] == sorted(firsts[:half])
+    assert {start for _, start, _ in seen} == {0, 4096}
 
 
 limits = st.builds(
@@ -159,10 +245,16 @@ def test_every_pass_keeps_to_the_limits(
             assert 0 < part.size <= limits.binding_bytes
             assert part.offset + part.size <= buffer_size
         assert 0 < one.state_bytes <= plan.state_bytes
-        assert len(one.uniforms) == 160
-    if plan.passes[-1].pipeline.kernel in ("scan_tiles", "scan_slices"):
-        done = sum(p.elements for p in plan.passes if p.pipeline.kernel in ("scan_tiles", "scan_slices"))
-        assert done == layout.count
+        assert len(one.uniforms) == 176
+    # Checking passes write nothing; every other kernel's passes cover the tensor once.
+    last = plan.passes[-1].pipeline.kernel
+    phases = [int(np.frombuffer(p.uniforms, np.uint32)[39]) for p in plan.passes]
+    writing = [
+        p.elements
+        for p, phase in zip(plan.passes, phases, strict=True)
+        if p.pipeline.kernel == last and not (last in ("scan_slices", "scan_elements") and phase == 1)
+    ]
+    assert sum(writing) == layout.count
 
 
 def test_two_tensors_of_one_buffer_have_two_bindings_unless_they_would_meet() -> None:
@@ -209,3 +301,9 @@ def test_huge_tensors_never_wrap() -> None:
     firsts = [int(np.frombuffer(p.uniforms, np.uint32)[29]) for p in plan.passes if p.pipeline.kernel == "scan_tiles"]
     assert firsts == sorted(firsts)
     assert all(first % SPAN == 0 for first in firsts)
+
+
+@pytest.mark.parametrize(("sizes", "expected"), [((3, 5000), "shared_quads"), ((3, 5001), "shared")])
+def test_an_input_beside_the_scratch_memory_is_bound_writable(sizes: tuple[int, ...], expected: str) -> None:
+    plan = writable_input(plan_scan(packed_scan(sizes, 1), Limits(), kernel="tiles"))
+    assert {dict(one.pipeline.slots)["input"] for one in plan.passes} == {expected}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -19,7 +18,14 @@ from dmlgpu.problem import Layout, Operator, RoundingMode, convert_problem, roun
 from dmlgpu.runtime.device import Device
 from dmlgpu.windows import Limits
 
-SLOTS = {"input": "separate", "output": "words", "element": "f32"}
+SLOTS = {
+    "input": "separate",
+    "output": "words",
+    "element": "f32",
+    "reads": "strided",
+    "writes": "strided",
+    "tile": "runs",
+}
 
 
 def test_the_kernels() -> None:
@@ -27,6 +33,12 @@ def test_the_kernels() -> None:
         "convert",
         "round",
         "scan_carries",
+        "scan_chain",
+        "scan_chain_clear",
+        "scan_elements",
+        "scan_repair",
+        "scan_rows",
+        "scan_short",
         "scan_slices",
         "scan_tile_totals",
         "scan_tiles",
@@ -54,7 +66,7 @@ def test_lines_lead_back_to_files() -> None:
 
 
 def test_a_slot_that_nothing_fills() -> None:
-    with pytest.raises(ShaderError, match=r"scan_tiles\.wgsl:\d+: nothing fills the slot <element>"):
+    with pytest.raises(ShaderError, match=r"lib/elements\.wgsl:\d+: nothing fills the slot <element>"):
         shaders.resolve("scan_tiles", {"input": "separate", "output": "words"})
 
 
@@ -79,32 +91,44 @@ def test_house_rules(path: Path) -> None:
 
 def every_pipeline() -> set[PipelineKey]:
     """Return every pipeline that a plan can ask for, but for the few constants that no kernel mixes with others."""
-    layout, apart = Layout.packed((5, 9000)), Layout.packed((5, 9000), 50_000)
     plans = []
-    for opaque, (target, one_buffer) in product((False, True), ((layout, False), (layout, True), (apart, True))):
-        limits = Limits(opaque=opaque)
-        for element, operator, kernel, native in product(ELEMENT_TYPES, Operator, KERNELS, (False, True)):
-            problem = scan_problem(element, operator, layout, target, axis=1)
-            scan_limits = replace(limits, float64=native)
-            plans.append(plan_scan(problem, scan_limits, one_buffer=one_buffer, kernel=kernel))
+    variants = [Limits(opaque=False), Limits(float64=True), Limits(unrolled=True, float64=True)]
+    for sizes in ((5, 9008), (5, 9001), (5, 16), (5, 3)):
+        layout, apart = Layout.packed(sizes), Layout.packed(sizes, 50_000)
+        targets = ((layout, False), (layout, True), (apart, True)) if sizes[1] > 9001 else ((layout, False),)
+        for target, one_buffer in targets:
+            for element, operator in product(ELEMENT_TYPES, Operator):
+                problem = scan_problem(element, operator, layout, target, axis=1)
+                for limits, kernel in product(variants, KERNELS):
+                    plans.append(plan_scan(problem, limits, one_buffer=one_buffer, kernel=kernel))
+    layout, apart = Layout.packed((5, 90)), Layout.packed((5, 90), 5000)
+    for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
         for source, element in product((*ELEMENT_TYPES, BOOL), ELEMENT_TYPES):
             conversion = convert_problem(source, element, layout, target)
-            plans.append(plan_elementwise(conversion, limits, one_buffer=one_buffer))
+            plans.append(plan_elementwise(conversion, Limits(), one_buffer=one_buffer))
         for element in ELEMENT_TYPES:
             if element.kind == "float":
                 rounding = round_problem(element, RoundingMode.HALF_EVEN, layout, target)
-                plans.append(plan_elementwise(rounding, limits, one_buffer=one_buffer))
+                plans.append(plan_elementwise(rounding, Limits(), one_buffer=one_buffer))
+    far = Layout((20, 2), (1000, 1))
+    for element, operator in product(ELEMENT_TYPES, Operator):
+        problem = scan_problem(element, operator, far, far, axis=0)
+        plans += [plan_scan(problem, Limits(binding_bytes=size)) for size in (16_384, 80_000)]
     return {one.pipeline for plan in plans for one in plan.passes}
 
 
 def test_every_kernel_type_and_variant_compiles(device: Device) -> None:
-    keys = every_pipeline()
+    keys = {key for key in every_pipeline() if device.limits.unrolled or ("tile", "blocks") not in key.slots}
     assert {key.kernel for key in keys} == set(shaders.kernel_names())
     assert {slot for key in keys for slot in key.slots if slot[0] == "input"} == {
         ("input", "separate"),
         ("input", "shared"),
         ("input", "in_output"),
+        ("input", "separate_quads"),
+        ("input", "shared_quads"),
+        ("input", "in_output_quads"),
     }
+    assert {("tile", "runs"), ("reads", "quads"), ("writes", "strided")} <= {slot for key in keys for slot in key.slots}
     assert {("element", "f64"), ("element", "f64_words")} <= {slot for key in keys for slot in key.slots}
     for key in keys:
         if device.limits.float64 or ("element", "f64") not in key.slots:
@@ -128,6 +152,7 @@ def test_every_kernel_type_and_variant_compiles_with_tint() -> None:
 def test_a_shader_that_does_not_compile_names_its_file(
     device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert device.subnormals() is not None
     (tmp_path / "lib").mkdir()
     (tmp_path / "broken.wgsl").write_text("// Broken.\n@compute @workgroup_size(1)\nfn main() { nonsense(); }\n")
     monkeypatch.setattr(shaders, "folder", lambda: tmp_path)

@@ -1,24 +1,51 @@
-// Turns the tile totals of each slice into what each tile's results begin with.
+// Turns the tile totals of each slice into what each tile's results begin with, and finds the first tile that may be
+// exceptional.
 //
 // Grid: a workgroup of 64 invocations a slice; an invocation a span of 16 tiles, 64 spans at a time.
-// Bindings: 0 params, 3 state: reads the records of scan_tile_totals, writes base and end of every tile, and for the
-// next window the slice's s and end.
+// Bindings: 0 params, 3 state: reads the records of scan_tile_totals, writes base and end of every tile, and the carry
+// after the window.
 // Constants: product, opaque; input_log2_bits and output_log2_bits have no effect.
-// Bytes moved: 4 accumulators read and 2 written a tile.
+// Bytes moved: 40 read and 16 written a tile.
 
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/load_bits.wgsl"
-#import <element>
+#import "lib/elements.wgsl"
 #import "lib/order.wgsl"
+#import "lib/exceptional.wgsl"
+#import "lib/carry.wgsl"
 #import "lib/tile_state.wgsl"
 
 const SPANS = 64u;
+// So far below overflow, in powers of two, is safe whatever the rounding.
+const MARGIN = 6;
 
+var<workgroup> before_window: Carry;
 var<workgroup> spans: array<Accumulator, 64>;
-var<workgroup> carry: Accumulator;
-var<workgroup> last_result: Accumulator;
+var<workgroup> s: Accumulator;
+var<workgroup> has_s: bool;
+var<workgroup> suspect: atomic<u32>;
+
+// The power of two that a value with this magnitude stays below.
+fn exponent(magnitude: u32) -> i32 {
+    return i32(magnitude >> EXPONENT_SHIFT) - EXPONENT_BIAS + 1;
+}
+
+// Whether results of a tile might not be finite. Cautious: `largest` was found without the base.
+fn is_suspect(present: bool, base: Accumulator, largest: u32, largest_r: u32) -> bool {
+    let limit = EXPONENT_BIAS - MARGIN;
+    if (largest >= INFINITE || (present && magnitude(base) >= INFINITE)) {
+        return true;
+    }
+    if (!present) {
+        return false;
+    }
+    let in_tile = max(exponent(largest), exponent(largest_r));
+    if (product) {
+        return exponent(magnitude(base)) + exponent(largest) > limit || in_tile > limit;
+    }
+    return max(exponent(magnitude(base)), in_tile) > limit;
+}
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -26,54 +53,80 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if (slice >= params.count) {
         return;
     }
-    let first_span = params.first >> SPAN_SHIFT;
-    let span_count = (params.tiles + FANOUT - 1u) / FANOUT;
-    if (lane == 0u && first_span > 0u) {
-        carry = state[slice_record(slice) + SLICE_SPAN];
-        state[slice_record(slice) + SLICE_BEFORE] = state[slice_record(slice) + SLICE_END];
+    if (lane == 0u) {
+        before_window = carry_before(slice);
+        s = before_window.s;
+        has_s = before_window.has_s;
+        atomicStore(&suspect, NO_TILE);
     }
+    workgroupBarrier();
+    let start = before_window;
+    // The window may begin inside a span, whose tiles so far are in c.
+    let span_count = (params.tiles + start.tiles + FANOUT - 1u) / FANOUT;
     for (var chunk = 0u; chunk < span_count; chunk += SPANS) {
         let span = chunk + lane;
-        let begin = span * FANOUT;
-        let end = min(begin + FANOUT, params.tiles);
-        var total: Accumulator;
+        let continues = span == 0u && start.tiles > 0u;
+        let begin = min(select(span * FANOUT - start.tiles, 0u, span == 0u), params.tiles);
+        let end = min((span + 1u) * FANOUT - start.tiles, params.tiles);
+        var total = start.c;
         for (var tile = begin; tile < end; tile += 1u) {
-            total = append(tile > begin, total, state[tile_record(slice, tile) + TILE_TOTAL]);
+            total = append(continues || tile > begin, total, tile_accumulator(slice, tile, TILE_TOTAL));
         }
         spans[lane] = total;
         workgroupBarrier();
+        let had_s = has_s;
+        workgroupBarrier();
         if (lane == 0u) {
-            // Span totals become s, the fold of all spans before; `carry` goes on to the next chunk.
+            // Span totals become s, the fold of all spans before.
             for (var i = 0u; i < min(SPANS, span_count - chunk); i += 1u) {
-                let before = carry;
-                carry = append(first_span + chunk + i > 0u, before, spans[i]);
+                let before = s;
+                let is_full = (chunk + i + 1u) * FANOUT - start.tiles <= params.tiles;
+                if (is_full) {
+                    s = append(has_s, s, spans[i]);
+                    has_s = true;
+                } else {
+                    // The carry after the window, in so far as it lies inside a span.
+                    let tiles = params.tiles + start.tiles - (chunk + i) * FANOUT;
+                    store_carry(carry_after_word(slice), Carry(s, spans[i], s, tiles, has_s));
+                }
                 spans[i] = before;
             }
         }
         workgroupBarrier();
-        var c: Accumulator;
+        let has_spans = had_s || span > 0u;
+        var c = start.c;
         for (var tile = begin; tile < end; tile += 1u) {
-            let record = tile_record(slice, tile);
-            let tile_total = state[record + TILE_TOTAL];
-            let has_s = first_span + span > 0u;
+            let word = tile_word(slice, tile);
+            let has_c = continues || tile > begin;
+            let present = has_spans || has_c;
             var base = spans[lane];
-            if (tile > begin) {
-                base = append(has_s, base, c);
+            if (has_c) {
+                base = append(has_spans, base, c);
             }
-            let has_base = has_s || tile > begin;
-            let q = combine(append(has_base, base, state[record + TILE_P]), state[record + TILE_H]);
-            let result = combine(q, state[record + TILE_R]);
-            state[record + TILE_BASE] = base;
-            state[record + TILE_END] = result;
-            if (tile + 1u == params.tiles) {
-                last_result = result;
+            let total = tile_accumulator(slice, tile, TILE_TOTAL);
+            let p = append(present, base, tile_accumulator(slice, tile, TILE_P));
+            let q = combine(p, tile_accumulator(slice, tile, TILE_H));
+            let result = combine(q, tile_accumulator(slice, tile, TILE_R));
+            set_tile_accumulator(slice, tile, TILE_BASE, base);
+            set_tile_accumulator(slice, tile, TILE_END, result);
+            if (EXCEPTIONS) {
+                if (is_suspect(present, base, state_word(word + TILE_LARGEST), state_word(word + TILE_LARGEST_R))) {
+                    atomicMin(&suspect, tile);
+                }
             }
-            c = append(tile > begin, c, tile_total);
+            c = append(has_c, c, total);
         }
         workgroupBarrier();
     }
-    if (lane == 0u && params.suspend == 1u) {
-        state[slice_record(slice) + SLICE_SPAN] = carry;
-        state[slice_record(slice) + SLICE_END] = last_result;
+    storageBarrier();
+    if (lane == 0u) {
+        let word = carry_after_word(slice);
+        if ((params.tiles + start.tiles) % FANOUT == 0u) {
+            store_carry(word, Carry(s, s, s, 0u, true));
+        }
+        put_accumulator(word + 4u, 1u, tile_accumulator(slice, params.tiles - 1u, TILE_END));
+        // After store_carry, which leaves the spare words alone.
+        set_state_word(slice_word(slice) + SUSPECT, atomicLoad(&suspect));
+        set_state_word(slice_word(slice) + ABSORBED, NO_TILE);
     }
 }

@@ -1,97 +1,54 @@
-// Scans whole slices, or windows of slices at any position, one invocation a slice.
+// Scans whole slices, or windows of whole runs, one invocation a slice, a run at a time.
 //
-// For short slices, for many slices side by side, and for windows that cannot hold whole tiles.
+// For many slices, and where software adapters would wait long at barriers.
 // Grid: workgroups of 64 invocations; an invocation a slice.
-// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 20 values a slice, only used between windows.
-// Constants: product, opaque, input_log2_bits, output_log2_bits.
-// Bytes moved: one read and one write an element; 20 accumulators read and written a slice and window.
+// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 101 words a slice, used between windows and phases.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase, checked.
+// Bytes moved: one read and one write an element; in two phases, and for exceptional tiles, two reads.
 
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/load_bits.wgsl"
-#import <element>
+#import "lib/elements.wgsl"
 #import "lib/order.wgsl"
+#import "lib/progress_state.wgsl"
+#import "lib/run.wgsl"
+#import <reads>
+#import <writes>
+#import "lib/left_fold.wgsl"
 
-@group(0) @binding(3) var<storage, read_write> state: array<Accumulator>;
+// Whether exceptional tiles can differ from a left fold: not where slices are single runs.
+override checked: bool = true;
 
-// Everything that continues a slice.
-struct Progress {
-    r: Accumulator,                   // fold of the current run
-    q: Accumulator,                   // what the current run's results begin with
-    p: Accumulator,                   // fold of the current tile's finished blocks
-    c: Accumulator,                   // fold of the current span's finished tiles
-    s: Accumulator,                   // fold of the finished spans
-    levels: array<Accumulator, 15>,   // Hillis-Steele's last 1, 2, 4 and 8 values before each of its four steps
-}
-
-const PROGRESS = 20u;
-const LEVELS = 5u;
-
-fn resume(slice: u32) -> Progress {
-    var progress: Progress;
-    progress.r = state[slice];
-    progress.q = state[params.count + slice];
-    progress.p = state[2u * params.count + slice];
-    progress.c = state[3u * params.count + slice];
-    progress.s = state[4u * params.count + slice];
-    for (var i = LEVELS; i < PROGRESS; i += 1u) {
-        progress.levels[i - LEVELS] = state[i * params.count + slice];
+// Takes in the run of `count` elements from element `i` of the slice on, and writes its results.
+fn scan_run(i: u32, count: u32, place: Place, by_left_fold: bool, progress: ptr<function, Progress>) {
+    var items = load_run(place.input, params.input_axis_stride, count);
+    if (checked && phase == CHECK) {
+        var onward = items;
+        onward[0] = append(i > 0u, (*progress).left, items[0]);
+        (*progress).left = fold_run(onward)[15];
     }
-    return progress;
-}
-
-fn suspend(slice: u32, progress: ptr<function, Progress>) {
-    state[slice] = (*progress).r;
-    state[params.count + slice] = (*progress).q;
-    state[2u * params.count + slice] = (*progress).p;
-    state[3u * params.count + slice] = (*progress).c;
-    state[4u * params.count + slice] = (*progress).s;
-    for (var i = LEVELS; i < PROGRESS; i += 1u) {
-        state[i * params.count + slice] = (*progress).levels[i - LEVELS];
+    if (by_left_fold) {
+        items[0] = append(i > 0u, (*progress).last, items[0]);
     }
-}
-
-// Takes in the run that ends before element `next` (a multiple of 16) and works out q for the one that begins there.
-fn close_run(next: u32, progress: ptr<function, Progress>) {
-    let last = next - 1u;
-    let run = (last >> RUN_SHIFT) % FANOUT;
-    // Hillis-Steele, a run at a time: a step of stride 2^k needs what the runs 2^k back held before that step.
-    var h = (*progress).r;
-    for (var stride = 1u; stride < FANOUT; stride <<= 1u) {
-        let slot = stride - 1u + run % stride;
-        let before = (*progress).levels[slot];
-        (*progress).levels[slot] = h;
-        h = append(run >= stride, before, h);
+    let r = fold_run(items);
+    let results = results_of_run((*progress).has_q && !by_left_fold, (*progress).q, r);
+    if (checked && EXCEPTIONS && phase != WRITE) {
+        (*progress).largest = max((*progress).largest, largest_of_run(results, count));
     }
-    if (run == FANOUT - 1u) {
-        let block = (last >> BLOCK_SHIFT) % FANOUT;
-        (*progress).p = append(block > 0u, (*progress).p, h);
-        if (block == FANOUT - 1u) {
-            let tile = (last >> TILE_SHIFT) % FANOUT;
-            (*progress).c = append(tile > 0u, (*progress).c, (*progress).p);
-            if (tile == FANOUT - 1u) {
-                (*progress).s = append((last >> SPAN_SHIFT) > 0u, (*progress).s, (*progress).c);
-            }
+    if (phase != CHECK) {
+        var run = results;
+        if (params.exclusive == 1u) {
+            run = shifted_run((*progress).last, results);
         }
+        store_run(place.output, params.output_axis_stride, count, run);
     }
-    var q: Accumulator;
-    var present = (next >> SPAN_SHIFT) > 0u;
-    if (present) {
-        q = (*progress).s;
+    (*progress).last = results[15];
+    (*progress).r = r[15];
+    if (by_left_fold) {
+        (*progress).left = results[15];
     }
-    if ((next >> TILE_SHIFT) % FANOUT > 0u) {
-        q = append(present, q, (*progress).c);
-        present = true;
-    }
-    if ((next >> BLOCK_SHIFT) % FANOUT > 0u) {
-        q = append(present, q, (*progress).p);
-        present = true;
-    }
-    if ((next >> RUN_SHIFT) % FANOUT > 0u) {
-        q = append(present, q, h);
-    }
-    (*progress).q = q;
+    close_run((i >> RUN_SHIFT) % 256u, progress);
 }
 
 @compute @workgroup_size(64)
@@ -101,34 +58,42 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         return;
     }
     var place = place_of(slice);
-    var progress: Progress;
-    var result = identity();
+    var progress = begin_slice();
     if (params.resume == 1u) {
         progress = resume(slice);
-        result = append(params.first > FANOUT, progress.q, progress.r);
     }
-    for (var k = 0u; k < params.length; k += 1u) {
+    var exceptions = known_exceptions(slice);
+    var k = 0u;
+    while (k < params.length) {
+        // The part of a tile that is in the window.
         let i = params.first + k;
-        let item = load(place.input);
-        if (params.exclusive == 1u) {
-            store(place.output, result);
+        let tile_place = place;
+        let count = min(TILE - i % TILE, params.length - k);
+        let known = is_absorbed(progress.carry) || (phase == WRITE && (exceptions & tile_bit(i)) != 0u);
+        for (var done = 0u; done < count; done += FANOUT) {
+            scan_run(i + done, min(count - done, FANOUT), place, known, &progress);
+            place.input += FANOUT * params.input_axis_stride;
+            place.output += FANOUT * params.output_axis_stride;
         }
-        if (i % FANOUT == 0u) {
-            if (i > 0u) {
-                close_run(i, &progress);
+        k += count;
+        let is_last = k == params.length && params.suspend == 0u;
+        if ((i + count) % TILE == 0u || is_last) {
+            let found = checked && EXCEPTIONS && phase != WRITE && !known && progress.largest >= INFINITE;
+            if (found) {
+                exceptions |= tile_bit(i);
+                if (phase == DIRECT) {
+                    let present = has_base(progress.carry);
+                    let before = progress.carry.last;
+                    progress.left = write_left_fold(present, before, tile_place.input, tile_place.output, count);
+                }
             }
-            progress.r = item;
-        } else {
-            progress.r = combine(progress.r, item);
+            close_tile(&progress, known || found);
         }
-        result = append(i >= FANOUT, progress.q, progress.r);
-        if (params.exclusive == 0u) {
-            store(place.output, result);
-        }
-        place.input += params.input_axis_stride;
-        place.output += params.output_axis_stride;
     }
     if (params.suspend == 1u) {
         suspend(slice, &progress);
+    }
+    if (phase == CHECK) {
+        set_state_word(slice, exceptions);
     }
 }

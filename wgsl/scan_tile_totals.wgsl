@@ -1,18 +1,27 @@
-// Reduces each tile of each slice to its total, for slices of more than one tile.
+// Reduces each tile of each slice to its total, and to what tells whether it may be exceptional.
 //
 // Grid: a workgroup of 256 invocations a tile; an invocation a run of 16 elements.
-// Bindings: 0 params, 1 input (absent in place), 2 output (not written), 3 state: writes four values a tile.
-// Constants: product, opaque, input_log2_bits, output_log2_bits.
-// Bytes moved: one read an element; 4 accumulators written a tile.
+// Bindings: 0 params, 1 input (absent where input_in_output), 2 output (not written), 3 state: writes 11 words a tile.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
+// Bytes moved: one read an element; 44 written a tile.
 
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/load_bits.wgsl"
-#import <element>
+#import "lib/elements.wgsl"
 #import "lib/order.wgsl"
-#import "lib/tile.wgsl"
+#import "lib/exceptional.wgsl"
+#import "lib/carry.wgsl"
+#import <reads>
+#import <writes>
+#import "lib/tile_runs.wgsl"
 #import "lib/tile_state.wgsl"
+#import "lib/classes.wgsl"
+
+var<workgroup> largest: atomic<u32>;
+var<workgroup> largest_r: atomic<u32>;
+var<workgroup> class_or: atomic<u32>;
+var<workgroup> class_xor: atomic<u32>;
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -20,17 +29,44 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if (number >= params.count * params.tiles) {
         return;
     }
+    if (lane == 0u) {
+        atomicStore(&largest, 0u);
+        atomicStore(&largest_r, 0u);
+        atomicStore(&class_or, 0u);
+        atomicStore(&class_xor, 0u);
+    }
     let slice = number / params.tiles;
     let tile = number % params.tiles;
-    let run = fold_run((tile * LANES + lane) * FANOUT, place_of(slice).input);
-    _ = scan_runs(lane, run.total);
-    // Only full tiles are followed by another, so only theirs are asked for.
+    let begin = tile * TILE;
+    let count = min(params.length - begin, TILE);
+    let input = place_of(slice).input + begin * params.input_axis_stride;
+    fold_tile(lane, input, count, false);
+    workgroupBarrier();
+    let r = results;
+    let h = shelves[0][lane - min(lane, 1u)];
+    if (EXCEPTIONS) {
+        let first = min(lane * LANE_ELEMENTS, count);
+        let members = min(count - first, LANE_ELEMENTS);
+        atomicMax(&largest_r, largest_of_run(r, members));
+        atomicMax(&largest, finish_tile(lane, false, identity(), count));
+        let classes = classes_of_run(taken);
+        var class_word = 0u;
+        for (var i = 0u; i < members; i += 1u) {
+            class_word = join_classes(class_word, class_bits(classes[i]));
+        }
+        atomicOr(&class_or, class_word);
+        atomicXor(&class_xor, class_word & IS_NEGATIVE);
+        workgroupBarrier();
+    }
     if (lane == LANES - 1u) {
-        let record = tile_record(slice, tile);
         let p = fold_blocks(FANOUT - 1u);
-        state[record + TILE_TOTAL] = combine(p, shelves[0][LANES - 1u]);
-        state[record + TILE_P] = p;
-        state[record + TILE_H] = shelves[0][LANES - 2u];
-        state[record + TILE_R] = run.total;
+        let word = tile_word(slice, tile);
+        set_tile_accumulator(slice, tile, TILE_TOTAL, combine(p, shelves[0][LANES - 1u]));
+        set_tile_accumulator(slice, tile, TILE_P, p);
+        set_tile_accumulator(slice, tile, TILE_H, h);
+        set_tile_accumulator(slice, tile, TILE_R, r[15]);
+        set_state_word(word + TILE_LARGEST, atomicLoad(&largest));
+        set_state_word(word + TILE_LARGEST_R, atomicLoad(&largest_r));
+        set_state_word(word + TILE_CLASS, (atomicLoad(&class_or) & ~IS_NEGATIVE) | atomicLoad(&class_xor));
     }
 }

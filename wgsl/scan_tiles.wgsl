@@ -1,30 +1,28 @@
-// Scans each tile of each slice and writes the results.
+// Scans each tile of each slice and writes the results, but for those that scan_repair wrote.
 //
 // Grid: a workgroup of 256 invocations a tile; an invocation a run of 16 elements.
-// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: reads base and end of tiles (scan_carries), unless
-// the tile is the slice's first.
-// Constants: product, opaque, input_log2_bits, output_log2_bits.
-// Bytes moved: one read and one write an element; 2 accumulators read a tile.
+// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries and scan_repair left.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
+// Bytes moved: one read and one write an element; 16 read a tile.
 
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/load_bits.wgsl"
-#import <element>
+#import "lib/elements.wgsl"
 #import "lib/order.wgsl"
-#import "lib/tile.wgsl"
+#import "lib/exceptional.wgsl"
+#import "lib/carry.wgsl"
+#import <reads>
+#import <writes>
+#import "lib/tile_runs.wgsl"
 #import "lib/tile_state.wgsl"
 
-// What the exclusive result of the tile's first element is: the inclusive result before it.
-fn result_before(slice: u32, tile: u32) -> Accumulator {
-    if (tile > 0u) {
-        return state[tile_record(slice, tile - 1u) + TILE_END];
-    }
-    if (params.first > 0u) {
-        return state[slice_record(slice) + SLICE_BEFORE];
-    }
-    return identity();
-}
+var<workgroup> ends: array<Accumulator, 256>;
+var<workgroup> kind: u32;
+
+const ORDINARY = 0u;
+const WRITTEN = 1u;
+const CLASSES = 2u;
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -34,50 +32,30 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     }
     let slice = number / params.tiles;
     let tile = number % params.tiles;
-    let base = place_of(slice);
-    let start = (tile * LANES + lane) * FANOUT;
-    var run = fold_run(start, base.input);
-    _ = scan_runs(lane, run.total);
-
-    // q, what the run's results begin with: ((s + c) + p) + h, each where present.
-    var q: Accumulator;
-    var present = tile > 0u || params.first > 0u;
-    if (present) {
-        q = state[tile_record(slice, tile) + TILE_BASE];
+    if (lane == 0u) {
+        let suspect = state_word(slice_word(slice) + SUSPECT);
+        let absorbed = state_word(slice_word(slice) + ABSORBED);
+        kind = select(select(WRITTEN, CLASSES, tile >= absorbed), ORDINARY, tile < suspect);
     }
-    let block = lane / FANOUT;
-    if (block > 0u) {
-        q = append(present, q, fold_blocks(block));
-        present = true;
-    }
-    if (lane % FANOUT > 0u) {
-        q = append(present, q, shelves[0][lane - 1u]);
-        present = true;
-    }
-    for (var i = 0u; i < run.length; i += 1u) {
-        run.items[i] = append(present, q, run.items[i]);
-    }
-
-    var place = base.output + start * params.output_axis_stride;
-    if (params.exclusive == 0u) {
-        for (var i = 0u; i < run.length; i += 1u) {
-            store(place, run.items[i]);
-            place += params.output_axis_stride;
-        }
+    let how = workgroupUniformLoad(&kind);
+    if (how == WRITTEN) {
         return;
     }
-    // Exclusive results are the inclusive ones one element later; the run's first comes from the run before.
-    shelves[1][lane] = run.items[FANOUT - 1u];
+    let place = place_of(slice);
+    let begin = tile * TILE;
+    let count = min(params.length - begin, TILE);
+    fold_tile(lane, place.input + begin * params.input_axis_stride, count, how == CLASSES);
     workgroupBarrier();
-    var before: Accumulator;
+    let start = carry_before(slice);
+    let present = tile > 0u || has_base(start);
+    _ = finish_tile(lane, present, tile_accumulator(slice, tile, TILE_BASE), count);
+    ends[lane] = end_of_lane();
+    workgroupBarrier();
+    var before = start.last;
     if (lane > 0u) {
-        before = shelves[1][lane - 1u];
-    } else {
-        before = result_before(slice, tile);
+        before = ends[lane - 1u];
+    } else if (tile > 0u) {
+        before = tile_accumulator(slice, tile - 1u, TILE_END);
     }
-    for (var i = 0u; i < run.length; i += 1u) {
-        store(place, before);
-        before = run.items[i];
-        place += params.output_axis_stride;
-    }
+    store_tile(lane, place.output + begin * params.output_axis_stride, count, before);
 }

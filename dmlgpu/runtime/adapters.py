@@ -67,6 +67,11 @@ class AdapterDescription:
         """Whether its memory is the host's, so that buffers can be mapped without crossing a bus at each access."""
         return self.adapter_type in ("CPU", "IntegratedGPU")
 
+    @property
+    def is_lavapipe(self) -> bool:
+        """Whether it is Mesa's software Vulkan."""
+        return self.is_software and self.backend == "Vulkan" and "llvmpipe" in self.summary
+
 
 def devices() -> list[AdapterDescription]:
     """Return what devices can be opened on, in wgpu's order.

@@ -87,7 +87,7 @@ class Device(Lifetime):
 
     def _set_up(self, gpu_device: Any, description: AdapterDescription, *, owned: bool) -> None:
         self._begin(gpu_device, description, owned=owned)
-        self.limits = limits_of(gpu_device, software=description.is_software)
+        self.limits = limits_of(gpu_device, description)
         self._executor = Executor(gpu_device)
         self._memory = Memory(gpu_device, self._executor, direct=description.shares_memory)
         self._transfers = Transfers(gpu_device, self._executor, self._memory)
@@ -224,8 +224,8 @@ class Device(Lifetime):
         source, target : Buffer
             Of this device. Where they are the same, input and output must be in place (the same position for every
             element) or not overlap.
-        kernel : {None, "slices", "tiles"}
-            Force the way to scan, for tests and benchmarks.
+        kernel : str, optional
+            Force one of `dmlgpu.plan.KERNELS`, for tests and benchmarks.
 
         Raises
         ------

@@ -38,15 +38,16 @@ def open_adapter(adapter: AdapterDescription, limits: Mapping[str, int] | None) 
         raise DeviceError(f"the adapter {adapter.summary!r} gives no device with these limits: {error}") from error
 
 
-def limits_of(gpu_device: Any, *, software: bool) -> Limits:
+def limits_of(gpu_device: Any, adapter: AdapterDescription) -> Limits:
     """Return what plans must know of a device."""
     granted = gpu_device.limits
     return Limits(
         binding_bytes=granted["max-storage-buffer-binding-size"] // 4 * 4,
         offset_alignment=granted["min-storage-buffer-offset-alignment"],
         workgroups=granted["max-compute-workgroups-per-dimension"],
-        software=software,
-        dispatch_elements=SOFTWARE_DISPATCH_ELEMENTS if software else DISPATCH_ELEMENTS,
+        software=adapter.is_software,
+        unrolled=adapter.is_lavapipe,
+        dispatch_elements=SOFTWARE_DISPATCH_ELEMENTS if adapter.is_software else DISPATCH_ELEMENTS,
         float64=all(feature in gpu_device.features for feature in _FLOAT64_FEATURES),
     )
 

@@ -22,7 +22,12 @@ class Pipeline:
     layout: Any
 
 
-_INPUT = {"separate": "read-only-storage", "shared": "storage"}
+_INPUT = {
+    "separate": "read-only-storage",
+    "separate_quads": "read-only-storage",
+    "shared": "storage",
+    "shared_quads": "storage",
+}
 
 
 class Pipelines:

@@ -22,3 +22,19 @@ fn combine(a: Accumulator, b: Accumulator) -> Accumulator {
     }
     return left + right;
 }
+
+fn to_words(a: Accumulator) -> vec2<u32> {
+    return vec2<u32>(bitcast<u32>(a), 0u);
+}
+
+fn of_words(words: vec2<u32>) -> Accumulator {
+    return bitcast<f32>(words.x);
+}
+
+// What lib/exceptional.wgsl needs to know of the format.
+const EXCEPTIONS = true;
+const WORDS = 1u;
+const INFINITE = 0x7f800000u;
+const ONE = 0x3f800000u;
+const EXPONENT_SHIFT = 23u;
+const EXPONENT_BIAS = 127;

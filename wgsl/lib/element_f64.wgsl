@@ -28,12 +28,27 @@ fn combine(a: Accumulator, b: Accumulator) -> Accumulator {
     return left + right;
 }
 
-fn load(element: u32) -> Accumulator {
-    let bits = load_bits(element);
-    return bitcast<f64>((u64(bits.y) << 32u) | u64(bits.x));
+fn to_words(a: Accumulator) -> vec2<u32> {
+    let bits = bitcast<u64>(a);
+    return vec2<u32>(u32(bits), u32(bits >> 32u));
 }
 
-fn store(element: u32, value: Accumulator) {
-    let bits = bitcast<u64>(value);
-    store_bits(element, vec2<u32>(u32(bits), u32(bits >> 32u)));
+fn of_words(words: vec2<u32>) -> Accumulator {
+    return bitcast<f64>((u64(words.y) << 32u) | u64(words.x));
 }
+
+fn decode(bits: vec2<u32>) -> Accumulator {
+    return of_words(bits);
+}
+
+fn encode(value: Accumulator) -> vec2<u32> {
+    return to_words(value);
+}
+
+// What lib/exceptional.wgsl needs to know of the format.
+const EXCEPTIONS = true;
+const WORDS = 2u;
+const INFINITE = 0x7ff00000u;
+const ONE = 0x3ff00000u;
+const EXPONENT_SHIFT = 20u;
+const EXPONENT_BIAS = 1023;

@@ -1,10 +1,9 @@
 // Slot <element>: float64 where the device has no 64-bit floats, as pairs of u32. The native path's bits.
 
 #import "lib/float64.wgsl"
+#import "lib/words64.wgsl"
 
 override product: bool = false;
-
-alias Accumulator = vec2<u32>;
 
 fn identity() -> Accumulator {
     return vec2<u32>(0u, select(0u, 0x3ff00000u, product));
@@ -17,10 +16,9 @@ fn combine(a: Accumulator, b: Accumulator) -> Accumulator {
     return add_f64(a, b);
 }
 
-fn load(element: u32) -> Accumulator {
-    return load_bits(element);
-}
-
-fn store(element: u32, value: Accumulator) {
-    store_bits(element, value);
-}
+// What lib/exceptional.wgsl needs to know of the format.
+const EXCEPTIONS = true;
+const INFINITE = 0x7ff00000u;
+const ONE = 0x3ff00000u;
+const EXPONENT_SHIFT = 20u;
+const EXPONENT_BIAS = 1023;

@@ -1,9 +1,13 @@
 // Slot <element>: integers of 8, 16 and 32 bits. Sums and products wrap, so they are exact modulo 2^32 and cut to the
 // element's width on store; signed and unsigned agree.
 
+#import "lib/no_exceptions.wgsl"
+
 override product: bool = false;
 
 alias Accumulator = u32;
+
+const WORDS = 1u;
 
 fn identity() -> Accumulator {
     return select(0u, 1u, product);
@@ -16,10 +20,18 @@ fn combine(a: Accumulator, b: Accumulator) -> Accumulator {
     return a + b;
 }
 
-fn load(element: u32) -> Accumulator {
-    return load_bits(element).x;
+fn to_words(a: Accumulator) -> vec2<u32> {
+    return vec2<u32>(a, 0u);
 }
 
-fn store(element: u32, value: Accumulator) {
-    store_bits(element, vec2<u32>(value, 0u));
+fn of_words(words: vec2<u32>) -> Accumulator {
+    return words.x;
+}
+
+fn decode(bits: vec2<u32>) -> Accumulator {
+    return bits.x;
+}
+
+fn encode(value: Accumulator) -> vec2<u32> {
+    return vec2<u32>(value, 0u);
 }

@@ -1,26 +1,57 @@
-// Scratch of the tile kernels: for each slice what earlier windows leave, then for each tile four values.
+// Scratch memory of the tile kernels: for each slice what goes from window to window and from pass to pass, then for
+// each tile what one pass leaves for the next.
 
-@group(0) @binding(3) var<storage, read_write> state: array<Accumulator>;
+#import "lib/state.wgsl"
+#import "lib/carry_state.wgsl"
 
-// Of a slice: s, the fold of the spans so far; the inclusive result of the last element so far; and the same for the
-// last element before this window.
-const SLICE_SPAN = 0u;
-const SLICE_END = 1u;
-const SLICE_BEFORE = 2u;
+const SLICE_WORDS = 16u;
+// The carry before the window at word 0, after it at word 8, except that each has a spare word:
+const SUSPECT = 7u;        // the first tile of the window that may be exceptional
+const ABSORBED = 15u;      // the first tile of the window whose elements count by class only
+const NO_TILE = 0xffffffffu;
 
-fn slice_record(slice: u32) -> u32 {
-    return 3u * slice;
+fn slice_word(slice: u32) -> u32 {
+    return slice * SLICE_WORDS;
 }
 
-// Of a tile, as scan_tile_totals leaves it: its total, and the p, h and r that make its last result. As scan_carries
-// leaves it: TILE_BASE, s + c before the tile, and TILE_END, the inclusive result of its last element.
-const TILE_TOTAL = 0u;
-const TILE_P = 1u;
-const TILE_H = 2u;
-const TILE_R = 3u;
-const TILE_BASE = 0u;
-const TILE_END = 1u;
+// Where a window finds the carry before it: windows take turns.
+fn carry_before_word(slice: u32) -> u32 {
+    return slice_word(slice) + select(0u, 8u, params.phase == 1u);
+}
 
-fn tile_record(slice: u32, tile: u32) -> u32 {
-    return 3u * params.count + 4u * (slice * params.tiles + tile);
+fn carry_after_word(slice: u32) -> u32 {
+    return slice_word(slice) + select(8u, 0u, params.phase == 1u);
+}
+
+fn carry_before(slice: u32) -> Carry {
+    if (params.resume == 1u) {
+        return load_carry(carry_before_word(slice));
+    }
+    return fresh_carry();
+}
+
+// Of a tile, as scan_tile_totals leaves it: its total; the p, h and r that make its last result; the largest magnitude
+// of a result without what comes before the tile, and of r; its class. As scan_carries leaves it: base, what the
+// results begin with, and end, its last result, instead of p and h.
+const TILE_WORDS = 12u;
+const TILE_TOTAL = 0u;
+const TILE_P = 2u;
+const TILE_H = 4u;
+const TILE_R = 6u;
+const TILE_LARGEST = 8u;
+const TILE_LARGEST_R = 9u;
+const TILE_CLASS = 10u;
+const TILE_BASE = 2u;
+const TILE_END = 4u;
+
+fn tile_word(slice: u32, tile: u32) -> u32 {
+    return params.count * SLICE_WORDS + (slice * params.tiles + tile) * TILE_WORDS;
+}
+
+fn tile_accumulator(slice: u32, tile: u32, number: u32) -> Accumulator {
+    return get_accumulator(tile_word(slice, tile) + number, 1u);
+}
+
+fn set_tile_accumulator(slice: u32, tile: u32, number: u32, value: Accumulator) {
+    put_accumulator(tile_word(slice, tile) + number, 1u, value);
 }

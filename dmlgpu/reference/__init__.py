@@ -1,0 +1,26 @@
+"""The oracle: the canonical order, the rounding modes and conversions in NumPy, independent of the kernels.
+
+What every kernel's bits are compared with; written to be read as the specification, from `order` on.
+"""
+
+from __future__ import annotations
+
+from .comparison import first_difference, same_bits
+from .conversion import convert
+from .order import BLOCK, RUN, SPAN, TILE, cumulative, meets_subnormals
+from .rounding import round
+from .types import identity
+
+__all__ = [
+    "BLOCK",
+    "RUN",
+    "SPAN",
+    "TILE",
+    "convert",
+    "cumulative",
+    "first_difference",
+    "identity",
+    "meets_subnormals",
+    "round",
+    "same_bits",
+]

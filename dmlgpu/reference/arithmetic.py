@@ -1,0 +1,120 @@
+"""How the canonical order combines values: plainly, with subnormals flushed, or watching for subnormals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .types import FLOATS, Array
+
+Combine = Callable[[Array, Array], Array]
+
+
+class Arithmetic:
+    """How values are combined: as the accumulator type does."""
+
+    def __init__(self, ufunc: np.ufunc, accumulator: np.dtype[Any]) -> None:
+        self.ufunc = ufunc
+        self.accumulator: np.dtype[Any] = accumulator
+
+    def take(self, x: Array) -> Array:
+        """Convert elements to the accumulator type."""
+        return x.astype(self.accumulator)
+
+    def combine(self, a: Array, b: Array) -> Array:
+        """Combine members of two arrays."""
+        return np.asarray(self.ufunc(a, b))
+
+    def numbers(self, x: Array) -> Array:
+        """Return the numbers among what is combined."""
+        return x
+
+    def left_fold(self, x: Array) -> Array:
+        """Fold a vector from the left, keeping every step."""
+        return np.asarray(self.ufunc.accumulate(x, dtype=self.accumulator))
+
+    def absorb(self, x: Array) -> Array:
+        """Do as `left_fold` for a vector whose first member is NaN, infinity or a product's zero."""
+        return self.left_fold(x)
+
+    def absorbed(self, s: Array, last: Array) -> bool:
+        """Tell whether, after these, every fold has only NaN, infinities and a product's zeros.
+
+        `s` alone may be a zero by underflow, or may have overflowed, where the results so far have not.
+        """
+        u, v = self.numbers(s), self.numbers(last)
+        zeros = self.ufunc is np.multiply and bool(u == 0) and bool(v == 0)
+        return zeros or not (bool(np.isfinite(u)) or bool(np.isfinite(v)))
+
+
+class Flushing(Arithmetic):
+    """How values are combined by devices without subnormal numbers."""
+
+    def combine(self, a: Array, b: Array) -> Array:
+        """Combine, with operands and result flushed."""
+        return _flush(np.asarray(self.ufunc(_flush(a), _flush(b))))
+
+    def left_fold(self, x: Array) -> Array:
+        """Fold a vector from the left, keeping every step."""
+        return np.asarray(fold(x[None].copy(), self.combine)[0])
+
+    def absorb(self, x: Array) -> Array:
+        """Fold what no subnormal result can come of."""
+        return np.asarray(self.ufunc.accumulate(_flush(x)))
+
+
+class Tracing(Arithmetic):
+    """How values are combined, together with whether a subnormal number was met on the way."""
+
+    def __init__(self, ufunc: np.ufunc, accumulator: np.dtype[Any]) -> None:
+        super().__init__(ufunc, np.dtype([("value", accumulator), ("met", np.bool_)], align=True))
+
+    def take(self, x: Array) -> Array:
+        """Convert elements to the accumulator type, nothing met yet."""
+        out = np.zeros(x.shape, self.accumulator)
+        out["value"] = x
+        return out
+
+    def numbers(self, x: Array) -> Array:
+        """Return the numbers among what is combined."""
+        return np.asarray(x["value"])
+
+    def combine(self, a: Array, b: Array) -> Array:
+        """Combine, and note a subnormal operand or result."""
+        u, v = a["value"], b["value"]
+        value = np.asarray(self.ufunc(u, v))
+        out = np.empty(value.shape, self.accumulator)
+        out["value"] = value
+        out["met"] = a["met"] | b["met"] | _subnormal(u) | _subnormal(v) | _subnormal(value)
+        lifted = np.abs(value) == np.finfo(value.dtype).smallest_normal
+        if self.ufunc is np.multiply and lifted.any():  # exact only if both operands are powers of two
+            out["met"] |= lifted & ~((np.abs(np.frexp(u)[0]) == 0.5) & (np.abs(np.frexp(v)[0]) == 0.5))
+        return out
+
+    def left_fold(self, x: Array) -> Array:
+        """Fold a vector from the left, keeping every step."""
+        return np.asarray(fold(x[None].copy(), self.combine)[0])
+
+    def absorb(self, x: Array) -> Array:
+        """Fold what no subnormal result can come of, but subnormal elements may meet."""
+        out = np.empty_like(x)
+        out["value"] = self.ufunc.accumulate(x["value"])
+        out["met"] = np.logical_or.accumulate(x["met"] | _subnormal(x["value"]))
+        return out
+
+
+def fold(x: Array, combine: Combine) -> Array:
+    """Left fold inside each group, in place, keeping every step."""
+    for j in range(1, x.shape[-1]):
+        x[..., j] = combine(x[..., j - 1], x[..., j])
+    return x
+
+
+def _subnormal(x: Array) -> Array:
+    return np.asarray((np.abs(x) < np.finfo(x.dtype).smallest_normal) & (x != 0))
+
+
+def _flush(x: Array) -> Array:
+    return np.where(_subnormal(x), np.copysign(x.dtype.type(0), x), x) if x.dtype in FLOATS else x

@@ -1,0 +1,287 @@
+"""Pure: the kernels of a scan, which of them suits a problem, and its passes over each window."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from .passes import Pass, bind, make_pass
+from .problem import Operator, ScanProblem
+from .windows import RUN, SPAN, TILE, Limits, Window, windows
+
+__all__ = ["KERNELS", "scan_passes"]
+
+KERNELS: Final = ("slices", "rows", "tiles", "chain")
+"""The ways to scan: an invocation a slice; a workgroup a slice; a workgroup a tile, in four passes or in one."""
+
+_SLICES_A_WORKGROUP = 64
+_PROGRESS_WORDS = 100
+"""Words a slice that scan_slices.wgsl and scan_elements.wgsl keep between windows, besides one between phases."""
+_MAX_PROGRESS_BYTES = 32 * 2**20
+
+_MAX_SERIAL = {"slices": SPAN, "elements": 4 * TILE}
+"""Elements that one invocation works through in one dispatch. Mesa's software drivers end every loop of an invocation
+after 65,535 iterations, inner loops counted, and leave the rest of the results unwritten (docs/kernels.md)."""
+_MAX_TILES_IN_SOFTWARE = 64
+"""For the same reason: the tiles that a workgroup goes through in a dispatch, should they all be exceptional."""
+
+_SHORT_SLICE = 256
+"""Slices up to this length are scanned by an invocation each: a workgroup's lanes would be mostly idle."""
+_MANY_SLICES = 4096
+"""As many slices side by side fill a device with an invocation each, and their memory accesses coalesce."""
+_MANY_ROWS = 256
+"""As many slices fill a device with a workgroup each."""
+_MANY_SLICES_IN_SOFTWARE = 64
+"""As many slices keep the cores and vector lanes of a CPU busy with an invocation each."""
+
+_DIRECT, _CHECK, _WRITE = 0, 1, 2
+"""The phases of scan_slices.wgsl and scan_elements.wgsl."""
+
+
+def scan_passes(
+    problem: ScanProblem,
+    limits: Limits,
+    chunks: Sequence[int],
+    *,
+    one_buffer: bool = False,
+    in_place: bool = False,
+    kernel: str | None = None,
+    silent: int = 0,
+) -> Iterator[Pass]:
+    """Yield the passes of a scan, in order.
+
+    Parameters
+    ----------
+    problem : ScanProblem
+        What to compute.
+    limits : Limits
+        What the device can do.
+    chunks : sequence of int
+        The sizes of windows that fit, as `chunk_sizes` returned them.
+    one_buffer, in_place : bool
+        Whether input and output are in one buffer, and in the same places of it.
+    kernel : str, optional
+        Force one of `KERNELS` where it is possible.
+    silent : int
+        For tests: about one in so many workgroups of a chain keeps its carry to itself, as if it had been stopped; 0
+        for none.
+    """
+    length, chunks = problem.axis.size, list(chunks)
+    in_tiles = chunks[-1] >= length or chunks[-1] % TILE == 0
+    if not in_tiles:
+        kernel = "slices"
+    elif kernel is None:
+        kernel = _choose(problem, limits, in_place)
+    elif kernel == "chain" and in_place:
+        kernel = "slices"
+    if kernel == "slices":
+        yield from _slices(problem, limits, chunks, one_buffer, in_place)
+        return
+    if kernel in ("rows", "tiles") and limits.software:
+        chunks[-1] = min(chunks[-1], _MAX_TILES_IN_SOFTWARE * TILE)
+    offsets = (problem.input_offset, problem.output_offset)
+    for window in windows(problem.batch, problem.axis, offsets, chunks):
+        if kernel == "rows":
+            yield _rows(problem, window, limits, one_buffer)
+        elif kernel == "tiles":
+            yield from _tiles(problem, window, limits, one_buffer, window.first // chunks[-1])
+        else:
+            yield from _chain(problem, window, limits, one_buffer, silent)
+
+
+def _choose(problem: ScanProblem, limits: Limits, in_place: bool) -> str:
+    length, slices = problem.axis.size, problem.slices
+    if length <= _SHORT_SLICE:
+        return "slices"
+    if limits.software:
+        if slices >= _MANY_SLICES_IN_SOFTWARE:
+            return "slices"
+        return "tiles" if in_place else "chain"
+    side_by_side = problem.batch and abs(problem.batch[-1].output_stride) < abs(problem.axis.output_stride)
+    if side_by_side and slices >= _MANY_SLICES:
+        return "slices"
+    return "rows" if slices >= _MANY_ROWS or length <= TILE else "tiles"
+
+
+def _slices(
+    problem: ScanProblem, limits: Limits, chunks: list[int], one_buffer: bool, in_place: bool
+) -> Iterator[Pass]:
+    """Yield passes with an invocation a slice: in two phases where what is written cannot be read again."""
+    length = problem.axis.size
+    if chunks[-1] < min(length, TILE):
+        # Windows inside a tile: as many as fill it.
+        chunks[-1] = 2 ** (chunks[-1].bit_length() - 1)
+    by_element = chunks[-1] < length and chunks[-1] < RUN
+    chunks[-1] = min(chunks[-1], _MAX_SERIAL["elements" if by_element else "slices"])
+    in_windows = chunks[-1] < length
+    if in_windows:
+        while math.prod(chunks[:-1]) * 4 * _PROGRESS_WORDS > _MAX_PROGRESS_BYTES:
+            largest = max(range(len(chunks) - 1), key=lambda i: chunks[i])
+            chunks[largest] = (chunks[largest] + 1) // 2
+    can_be_exceptional = problem.element.kind == "float" and length > RUN
+    two_phases = can_be_exceptional and (in_place or by_element or (in_windows and chunks[-1] < TILE))
+
+    def group(window: Window) -> tuple[int, int, int]:
+        """Return what windows have in common that go through both phases together."""
+        return (
+            window.input_offset - window.first * problem.axis.input_stride,
+            window.output_offset - (window.first * problem.axis.output_stride),
+            window.first // max(TILE, chunks[-1]),
+        )
+
+    def one(window: Window, phase: int, first: int) -> Pass:
+        constants = {"phase": phase}
+        kernel = "scan_elements" if by_element else "scan_slices"
+        quads = not by_element and _in_quads(problem, window, limits, one_buffer)
+        if length <= RUN and not in_windows:
+            # A single run: its results are a left fold.
+            if quads:
+                constants["checked"] = 0
+            else:
+                kernel, constants = "scan_short", {}
+        state = (window.slices * (1 + (_PROGRESS_WORDS if in_windows else 0))) if two_phases or in_windows else 1
+        workgroups = -(-window.slices // _SLICES_A_WORKGROUP)
+        return _pass(
+            kernel,
+            constants,
+            problem,
+            window,
+            workgroups,
+            limits,
+            one_buffer,
+            state,
+            quads=quads,
+            phase=phase,
+            group=first,
+        )
+
+    offsets = (problem.input_offset, problem.output_offset)
+    for _, members in groupby(windows(problem.batch, problem.axis, offsets, chunks), group):
+        together = list(members)
+        phases = (_CHECK, _WRITE) if two_phases else (_WRITE if by_element else _DIRECT,)
+        for phase in phases:
+            for window in together:
+                yield one(window, phase, together[0].first)
+
+
+def _rows(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> Pass:
+    state = 8 * window.slices if window.first or not window.last else 1
+    slots = {"tile": "runs"}
+    quads = _in_quads(problem, window, limits, one_buffer)
+    return _pass("scan_rows", {}, problem, window, window.slices, limits, one_buffer, state, slots=slots, quads=quads)
+
+
+def _tiles(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool, number: int) -> Iterator[Pass]:
+    by_tile = window.slices * -(-window.axis.size // TILE)
+    state = 16 * window.slices + 12 * by_tile
+    quads = _in_quads(problem, window, limits, one_buffer)
+    kernels = [("scan_tile_totals", by_tile), ("scan_carries", window.slices), ("scan_tiles", by_tile)]
+    if problem.element.kind == "float":
+        kernels.insert(2, ("scan_repair", window.slices))
+    for kernel, workgroups in kernels:
+        yield _pass(
+            kernel,
+            {},
+            problem,
+            window,
+            workgroups,
+            limits,
+            one_buffer,
+            state,
+            slots={"tile": "runs"},
+            quads=quads,
+            phase=number % 2,
+        )
+
+
+def _chain(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool, silent: int) -> Iterator[Pass]:
+    by_tile = window.slices * -(-window.axis.size // TILE)
+    words = problem.element.accumulator_size // 4
+    state = 8 + 8 * window.slices + (6 * words + 1) * by_tile
+    constants = {"exact_grid": int(by_tile <= limits.workgroups)}
+    if silent:
+        constants["patience"] = 20
+    # Software float64 is too much code to be written out for a whole block.
+    tile = "blocks" if limits.unrolled and not _in_words(problem, limits) else "runs"
+    quads = _in_quads(problem, window, limits, one_buffer)
+    yield _pass("scan_chain_clear", {}, problem, window, -(-state // 1024), limits, one_buffer, state)
+    yield _pass(
+        "scan_chain",
+        constants,
+        problem,
+        window,
+        by_tile,
+        limits,
+        one_buffer,
+        state,
+        slots={"tile": tile},
+        quads=quads,
+        phase=silent,
+    )
+
+
+def _in_words(problem: ScanProblem, limits: Limits) -> bool:
+    return problem.element.format == "f64" and not limits.float64
+
+
+def _in_quads(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> bool:
+    """Whether runs are neighbours in memory that can be read and written 16 bytes at a time."""
+    axis, itemsize = window.axis, problem.element.itemsize
+    bindings = bind(window, (problem.element, problem.element), one_buffer, limits)
+    strides = [s for d in window.batch for s in (d.input_stride, d.output_stride)]
+    starts = (
+        window.input_offset * itemsize - bindings.input.offset,
+        window.output_offset * itemsize - bindings.output.offset,
+        bindings.input.size,
+        bindings.output.size,
+        axis.size * itemsize,
+        *(stride * itemsize for stride in strides),
+    )
+    return axis.input_stride == axis.output_stride == 1 and all(n % 16 == 0 for n in starts)
+
+
+def _pass(
+    kernel: str,
+    constants: dict[str, int],
+    problem: ScanProblem,
+    window: Window,
+    workgroups: int,
+    limits: Limits,
+    one_buffer: bool,
+    state: int,
+    *,
+    slots: dict[str, str] | None = None,
+    quads: bool = False,
+    phase: int = 0,
+    group: int = 0,
+) -> Pass:
+    """Return a pass of a scan; `state` counts 32-bit words."""
+    element = problem.element
+    in_words = _in_words(problem, limits)
+    access = "quads" if quads else "strided"
+    more_slots = {"element": "f64_words" if in_words else element.format, "reads": access, "writes": access}
+    more_constants = {
+        "input_log2_bits": element.log2_bits,
+        "output_log2_bits": element.log2_bits,
+        "product": int(problem.operator is Operator.PRODUCT),
+        "flat": int(len(window.batch) <= 1),
+    }
+    if element.kind == "float" and not in_words:
+        more_constants["opaque"] = int(limits.opaque)
+    return make_pass(
+        kernel,
+        {**more_constants, **constants},
+        window,
+        (element, element),
+        workgroups,
+        limits,
+        one_buffer=one_buffer,
+        more_slots=more_slots | (slots or {}),
+        tiles=-(-window.axis.size // TILE),
+        exclusive=problem.exclusive,
+        phase=phase,
+        group=group,
+        state_bytes=4 * state,
+    )

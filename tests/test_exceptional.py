@@ -1,0 +1,159 @@
+"""NaN, infinity, overflow and zeros in every kernel: where a left fold has them, and bit for bit as the oracle says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dmlgpu import dtypes, reference
+from dmlgpu.passes import Plan
+from dmlgpu.plan import KERNELS
+from dmlgpu.problem import Layout, Operator, scan_problem
+from dmlgpu.runtime.device import Device
+from dmlgpu.scans import scan_passes
+
+from .harness import check_scan, expected_scan, numbers, scan
+
+BORDERS = (0, 1, 15, 16, 17, 255, 256, 4095, 4096, 4097, 65_535, 65_536)
+
+
+def strewn(length: int, operator: str, dtype: str = "float32") -> NDArray[Any]:
+    """Return slices with one event each, around every border of runs, blocks, tiles and spans."""
+    top = np.finfo(dtype).max
+    events: list[list[float]] = [[np.inf], [-np.inf], [np.nan], [np.inf, -np.inf], [top, top, -top]]
+    if operator == "product":
+        root = float(np.sqrt(top)) * 1.5
+        events = [[np.inf], [np.nan], [0.0], [-0.0], [0.0, np.inf], [root, root, 1 / root, 1 / root], [root, root, 0.0]]
+    places = [place for place in BORDERS if place < length]
+    x = np.broadcast_to(numbers((length,), dtype, operator), (len(places) * len(events), length)).copy()
+    for row, (place, event) in enumerate((place, event) for place in places for event in events):
+        values = np.array(event, dtype)[: length - place]
+        x[row, place : place + len(values)] = values
+    return x
+
+
+def cancelling(length: int) -> NDArray[np.float32]:
+    """Return data whose left fold stays finite while sums of its parts overflow, again and again."""
+    rng = np.random.default_rng(length)
+    x = np.repeat(rng.uniform(2e38, 3e38, length // 2 + 1), 2) * np.tile([-1, 1], length // 2 + 1)
+    return np.append(np.float32(1), x.astype(np.float32))[:length]
+
+
+@pytest.mark.parametrize("operator", ["sum", "product"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_events_around_every_border(device: Device, kernel: str, operator: str) -> None:
+    for length in (300, 4100, 66_000):
+        x = strewn(length, operator)
+        check_scan(device, x, operator, 1, kernel=kernel)
+        check_scan(device, x, operator, 1, kernel=kernel, exclusive=True, reverse=True)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_events_in_other_types(device: Device, kernel: str, dtype: str) -> None:
+    for operator in ("sum", "product"):
+        check_scan(device, strewn(4500, operator, dtype), operator, 1, kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_along_the_first_axis(device: Device, kernel: str) -> None:
+    for operator in ("sum", "product"):
+        check_scan(device, np.ascontiguousarray(strewn(4500, operator).T), operator, 0, kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_tiles_that_overflow_one_after_the_other(device: Device, kernel: str) -> None:
+    x = cancelling(150_000)
+    assert np.isfinite(reference.cumulative(x, "sum", axis=0)).all()
+    check_scan(device, x, "sum", 0, kernel=kernel)
+    rows = np.stack([cancelling(9000), numbers((9000,), np.float32), cancelling(9001)[1:]])
+    check_scan(device, rows, "sum", 1, kernel=kernel, exclusive=True)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_in_place(device: Device, kernel: str) -> None:
+    for operator in ("sum", "product"):
+        x = strewn(9000, operator)
+        layout = Layout.packed(x.shape)
+        check_scan(device, x, operator, 1, kernel=kernel, source=layout, target=layout)
+    x = cancelling(20_000)
+    layout = Layout.packed(x.shape)
+    check_scan(device, x, "sum", 0, kernel=kernel, source=layout, target=layout, reverse=True)
+
+
+@pytest.mark.parametrize("binding", [4096, 70_000, 1_000_000])
+def test_windows(device: Device, binding: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut inside runs, inside tiles, at tiles and at spans."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=binding))
+    for operator in ("sum", "product"):
+        for x, axis in ((strewn(9000, operator)[::3], 1), (strewn(9000, operator)[::3].T.copy(), 0)):
+            check_scan(device, x, operator, axis)
+            check_scan(device, x, operator, axis, exclusive=True, reverse=True)
+            layout = Layout.packed(x.shape)
+            check_scan(device, x, operator, axis, source=layout, target=layout)
+    check_scan(device, cancelling(300_000), "sum", 0)
+    far = cancelling(5000).reshape(5000, 1)
+    check_scan(device, far, "sum", 0, source=Layout(far.shape, (40, 1)), target=Layout(far.shape, (50, 1)))
+
+
+@pytest.mark.parametrize("kernel", ["rows", "tiles", "chain"])
+def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exceptional tile ends its span, so later windows begin anywhere in theirs."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, dispatch_elements=5 * 4096))
+    for operator in ("sum", "product"):
+        x = strewn(66_000, operator)[::5]
+        for row in x:
+            check_scan(device, row, operator, 0, kernel=kernel)
+    check_scan(device, cancelling(100_000), "sum", 0, kernel=kernel)
+
+
+def test_an_underflow_to_zero_does_not_absorb(device: Device) -> None:
+    """The fold of the spans underflows where the results don't: only an exceptional tile goes on from the result."""
+    x = np.ones(140_000, np.float32)
+    x[0] = 1e30
+    x[5000:5003] = 1e-20
+    x[70_000:70_004] = 1e15
+    x[70_004:70_008] = 1e-15
+    x[139_990] = np.inf
+    for kernel in KERNELS:
+        check_scan(device, x, "product", 0, kernel=kernel)
+
+
+def test_the_examples(device: Device) -> None:
+    product = np.full(100_000, 1e30, np.float32)
+    product[0] = 0
+    for kernel in KERNELS:
+        assert not scan(device, product, "product", 0, kernel=kernel).any()
+        assert not scan(device, product, "product", 0, kernel=kernel, exclusive=True)[1:].any()
+        small = scan(device, np.array([-3e38, 3e38, 3e38], np.float32), "sum", 0, kernel=kernel)
+        assert small.tolist() == [np.float32(-3e38), 0, np.float32(3e38)]
+
+
+@pytest.mark.parametrize("silent", [1, 2, 3])
+def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(device: Device, silent: int) -> None:
+    """As if they had been stopped: whoever waits for them works the carry out."""
+    for x, operator, exclusive in (
+        (numbers((2, 60_000), np.float32), "sum", False),
+        (numbers((3, 50_001), np.int64), "product", True),
+        (np.stack([cancelling(40_000), strewn(40_000, "sum")[33]]), "sum", False),
+    ):
+        layout = Layout.packed(x.shape)
+        element = dtypes.by_dtype(x.dtype)
+        problem = scan_problem(element, Operator(operator), layout, layout, axis=1, exclusive=exclusive)
+        passes = tuple(scan_passes(problem, device.limits, x.shape, kernel="chain", silent=silent))
+        assert [one.pipeline.kernel for one in passes] == ["scan_chain_clear", "scan_chain"]
+        with device.lock:
+            source, target = device.allocate(x.nbytes), device.allocate(x.nbytes)
+            device.upload(source, 0, x)
+            plan = Plan(passes, passes[0].state_bytes)
+            device._executor.run(plan, source.gpu_buffer, target.gpu_buffer, device.limits.dispatch_elements)
+            got = np.empty_like(x)
+            device.download(target, 0, got)
+            source.release()
+            target.release()
+        expected = expected_scan(device, x, operator, 1, exclusive=exclusive)
+        assert reference.first_difference(got, expected) is None

@@ -1,0 +1,77 @@
+// How the workgroups of a chain hand carries on: in records that are written once and read any time.
+//
+// WGSL's atomics order nothing but themselves, so every word of a record says of itself whether it was written: it
+// carries 16 bits and a mark.
+
+#import "lib/carry_state.wgsl"
+
+const TICKET = 0u;
+const HEADER_WORDS = 8u;
+const WRITTEN = 1u;
+const RECORD_WORDS = 6u * WORDS + 1u;
+
+fn carry_word(slice: u32) -> u32 {
+    return HEADER_WORDS + slice * CARRY_WORDS;
+}
+
+fn record_word(ticket: u32) -> u32 {
+    return HEADER_WORDS + params.count * CARRY_WORDS + ticket * RECORD_WORDS;
+}
+
+fn publish_halves(word: u32, value: u32) {
+    atomicStore(&state[word], (value << 16u) | WRITTEN);
+    atomicStore(&state[word + 1u], (value & 0xffff0000u) | WRITTEN);
+}
+
+fn publish_accumulator(word: u32, value: Accumulator) {
+    let words = to_words(value);
+    publish_halves(word, words.x);
+    if (WORDS == 2u) {
+        publish_halves(word + 2u, words.y);
+    }
+}
+
+fn publish(ticket: u32, carry: Carry) {
+    let word = record_word(ticket);
+    publish_accumulator(word, carry.s);
+    publish_accumulator(word + 2u * WORDS, carry.c);
+    publish_accumulator(word + 4u * WORDS, carry.last);
+    atomicStore(&state[word + 6u * WORDS], (carry.tiles << 16u) | select(0u, 0x1000000u, carry.has_s) | WRITTEN);
+}
+
+// What a record holds so far.
+struct Reading {
+    carry: Carry,
+    complete: bool,
+}
+
+fn read_halves(word: u32) -> vec2<u32> {
+    let low = atomicLoad(&state[word]);
+    let high = atomicLoad(&state[word + 1u]);
+    return vec2<u32>((high & 0xffff0000u) | (low >> 16u), low & high & WRITTEN);
+}
+
+struct AccumulatorReading {
+    value: Accumulator,
+    written: u32,
+}
+
+fn read_accumulator(word: u32) -> AccumulatorReading {
+    let first = read_halves(word);
+    var second = vec2<u32>(0u, WRITTEN);
+    if (WORDS == 2u) {
+        second = read_halves(word + 2u);
+    }
+    return AccumulatorReading(of_words(vec2<u32>(first.x, second.x)), first.y & second.y);
+}
+
+fn read_record(ticket: u32) -> Reading {
+    let word = record_word(ticket);
+    let s = read_accumulator(word);
+    let c = read_accumulator(word + 2u * WORDS);
+    let last = read_accumulator(word + 4u * WORDS);
+    let rest = atomicLoad(&state[word + 6u * WORDS]);
+    let written = s.written & c.written & last.written & rest;
+    let carry = Carry(s.value, c.value, last.value, (rest >> 16u) & 0xffu, (rest & 0x1000000u) != 0u);
+    return Reading(carry, (written & WRITTEN) == WRITTEN);
+}

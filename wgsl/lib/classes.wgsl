@@ -1,0 +1,50 @@
+// The class of a whole tile in a word, for tiles behind an absorbing result. Needs lib/exceptional.wgsl.
+
+const HAS_INFINITY = 1u;     // a sum's: positive
+const HAS_OTHER = 2u;        // a sum's negative infinity, a product's zero
+const HAS_NAN = 4u;
+const IS_NEGATIVE = 8u;      // a product's: an odd number of negative elements
+
+fn top_word(a: Accumulator) -> u32 {
+    return to_words(a)[WORDS - 1u];
+}
+
+fn is_nan(a: Accumulator) -> bool {
+    return magnitude(a) > INFINITE || (is_exceptional(a) && WORDS == 2u && to_words(a).x != 0u);
+}
+
+// The class of a fold of classes (class_of): to be joined with `|`, but IS_NEGATIVE with `^`.
+fn class_bits(a: Accumulator) -> u32 {
+    if (is_nan(a)) {
+        return HAS_NAN;
+    }
+    let negative = (top_word(a) >> 31u) == 1u;
+    if (product) {
+        var bits = select(0u, HAS_INFINITY, is_exceptional(a));
+        bits |= select(0u, HAS_OTHER, is_zero(a));
+        return bits | select(0u, IS_NEGATIVE, negative);
+    }
+    return select(0u, select(HAS_INFINITY, HAS_OTHER, negative), is_exceptional(a));
+}
+
+fn join_classes(a: u32, b: u32) -> u32 {
+    return ((a | b) & ~IS_NEGATIVE) | ((a ^ b) & IS_NEGATIVE);
+}
+
+// What stands for a tile of this class in further folds.
+fn of_class(bits: u32) -> Accumulator {
+    var top = select(0u, ONE, product);
+    if ((bits & HAS_NAN) != 0u || (bits & 3u) == 3u) {
+        top = INFINITE | (1u << (EXPONENT_SHIFT - min(EXPONENT_SHIFT, 1u)));
+    } else if ((bits & HAS_INFINITY) != 0u) {
+        top = INFINITE;
+    } else if ((bits & HAS_OTHER) != 0u) {
+        top = select(INFINITE | 0x80000000u, 0u, product);
+    }
+    if ((bits & IS_NEGATIVE) != 0u) {
+        top |= 0x80000000u;
+    }
+    var words = vec2<u32>(0u);
+    words[WORDS - 1u] = top;
+    return of_words(words);
+}

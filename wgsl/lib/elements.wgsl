@@ -1,0 +1,12 @@
+// Elements of the tensors in the accumulator type: needs <input>, <output> and <element>.
+
+#import "lib/load_bits.wgsl"
+#import <element>
+
+fn load(element: u32) -> Accumulator {
+    return decode(load_bits(element));
+}
+
+fn store(element: u32, value: Accumulator) {
+    store_bits(element, encode(value));
+}

@@ -1,0 +1,34 @@
+// NaN and infinity: which values are exceptional, and what stands for a value where only its class counts.
+
+// The bits that tell how large a value is, without its sign: ordered as magnitudes are. 0 for integers.
+fn magnitude(a: Accumulator) -> u32 {
+    if (!EXCEPTIONS) {
+        return 0u;
+    }
+    return to_words(a)[WORDS - 1u] & 0x7fffffffu;
+}
+
+fn is_exceptional(a: Accumulator) -> bool {
+    return EXCEPTIONS && magnitude(a) >= INFINITE;
+}
+
+fn is_zero(a: Accumulator) -> bool {
+    let words = to_words(a);
+    return ((words[WORDS - 1u] << 1u) | (words[0] << (2u - WORDS))) == 0u;
+}
+
+// Whether every left fold from `a` on has only NaN, infinities and a product's zeros.
+fn is_absorbing(a: Accumulator) -> bool {
+    return EXCEPTIONS && (is_exceptional(a) || (product && is_zero(a)));
+}
+
+// What stands for an element where the fold before it is absorbing: NaN, infinity and a product's zero for themselves,
+// any other for the identity with its sign. Folds of these neither overflow nor underflow, so their order is free.
+fn class_of(a: Accumulator) -> Accumulator {
+    if (is_absorbing(a)) {
+        return a;
+    }
+    var words = vec2<u32>(0u);
+    words[WORDS - 1u] = select(0u, (to_words(a)[WORDS - 1u] & 0x80000000u) | ONE, product);
+    return of_words(words);
+}

@@ -1,0 +1,84 @@
+// The progress of slices in scratch memory, from one window to the next, and which tiles are exceptional.
+//
+// Word by word, the slices side by side. The checking passes and the writing passes each keep a progress of their own;
+// the first tell the second which tiles of the group of windows are exceptional.
+
+#import "lib/progress.wgsl"
+#import "lib/state.wgsl"
+#import "lib/accumulator_state.wgsl"
+
+// What a pass over a window does.
+const DIRECT = 0u;     // one pass: writes, and writes exceptional tiles again. Input and output must not share memory
+const CHECK = 1u;      // first of two: writes nothing
+const WRITE = 2u;      // second of two
+override phase: u32 = 0u;
+
+const ACCUMULATORS = 23u;
+const PROGRESS_WORDS = 2u * ACCUMULATORS + 4u;
+
+fn progress_word(slice: u32, number: u32) -> u32 {
+    return (1u + select(0u, PROGRESS_WORDS, phase == CHECK) + number) * params.count + slice;
+}
+
+fn fetch(slice: u32, number: u32) -> Accumulator {
+    return get_accumulator(progress_word(slice, 2u * number), params.count);
+}
+
+fn keep(slice: u32, number: u32, value: Accumulator) {
+    put_accumulator(progress_word(slice, 2u * number), params.count, value);
+}
+
+fn resume(slice: u32) -> Progress {
+    var progress: Progress;
+    let rest = 2u * ACCUMULATORS;
+    progress.carry = Carry(
+        fetch(slice, 0u),
+        fetch(slice, 1u),
+        fetch(slice, 2u),
+        state_word(progress_word(slice, rest)),
+        state_word(progress_word(slice, rest + 1u)) == 1u,
+    );
+    progress.largest = state_word(progress_word(slice, rest + 2u));
+    progress.has_q = state_word(progress_word(slice, rest + 3u)) == 1u;
+    progress.r = fetch(slice, 3u);
+    progress.q = fetch(slice, 4u);
+    progress.p = fetch(slice, 5u);
+    progress.left = fetch(slice, 6u);
+    progress.last = fetch(slice, 7u);
+    for (var i = 0u; i < 15u; i += 1u) {
+        progress.levels[i] = fetch(slice, 8u + i);
+    }
+    return progress;
+}
+
+fn suspend(slice: u32, progress: ptr<function, Progress>) {
+    let rest = 2u * ACCUMULATORS;
+    keep(slice, 0u, (*progress).carry.s);
+    keep(slice, 1u, (*progress).carry.c);
+    keep(slice, 2u, (*progress).carry.last);
+    set_state_word(progress_word(slice, rest), (*progress).carry.tiles);
+    set_state_word(progress_word(slice, rest + 1u), u32((*progress).carry.has_s));
+    set_state_word(progress_word(slice, rest + 2u), (*progress).largest);
+    set_state_word(progress_word(slice, rest + 3u), u32((*progress).has_q));
+    keep(slice, 3u, (*progress).r);
+    keep(slice, 4u, (*progress).q);
+    keep(slice, 5u, (*progress).p);
+    keep(slice, 6u, (*progress).left);
+    keep(slice, 7u, (*progress).last);
+    for (var i = 0u; i < 15u; i += 1u) {
+        keep(slice, 8u + i, (*progress).levels[i]);
+    }
+}
+
+// Which tiles of the group of windows are exceptional: a bit each, in word `slice`.
+
+fn tile_bit(i: u32) -> u32 {
+    return 1u << ((i - params.group) >> TILE_SHIFT);
+}
+
+fn known_exceptions(slice: u32) -> u32 {
+    if (EXCEPTIONS && (phase == WRITE || (phase == CHECK && params.first > params.group))) {
+        return state_word(slice);
+    }
+    return 0u;
+}

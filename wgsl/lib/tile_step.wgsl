@@ -1,0 +1,71 @@
+// One tile of a slice by a workgroup, and what goes on to the next; with NaN and infinity where a left fold has them.
+//
+// In turn: fold_tile (slot <tile>), `carry` set by invocation 0, settle_tile, put_tile.
+
+#import "lib/exceptional.wgsl"
+#import "lib/carry.wgsl"
+#import <reads>
+#import <writes>
+#import <tile>
+
+// What the tile goes on from, and after settle_tile what the next one does (for invocation 0).
+var<workgroup> carry: Carry;
+var<workgroup> ends: array<Accumulator, LANES>;
+// 1 if a result of the tile is exceptional. Two, so that one can be reset while the other is in use.
+var<workgroup> exceptional: array<atomic<u32>, 2>;
+
+// Sets what WGSL promises to be 0 at first: lavapipe 22.3 leaves what the workgroup before it left.
+fn begin_workgroup(lane: u32) {
+    if (lane == 0u) {
+        atomicStore(&exceptional[0], 0u);
+        atomicStore(&exceptional[1], 0u);
+    }
+}
+
+#import "lib/left_fold.wgsl"
+
+// What put_tile still needs.
+struct Settled {
+    before: Accumulator,    // the result before the invocation's first
+    written: bool,          // the tile was exceptional, and is written
+    absorbed: bool,         // `carry` was absorbed before the tile: further ones can be read as classes
+}
+
+// Works out the results of the tile of `count` elements at these places, and the next carry. `classes`: the elements
+// were read as classes. `parity` alternates between 0 and 1 from tile to tile.
+fn settle_tile(lane: u32, input: u32, output: u32, count: u32, parity: u32, classes: bool) -> Settled {
+    workgroupBarrier();
+    if (lane == 0u) {
+        atomicStore(&exceptional[1u - parity], 0u);
+    }
+    let present = has_base(carry);
+    var base = base_of(carry);
+    if (classes) {
+        base = carry.last;
+    }
+    var settled = Settled(carry.last, false, is_absorbed(carry));
+    let largest = finish_tile(lane, present, base, count);
+    if (EXCEPTIONS && largest >= INFINITE && !classes) {
+        atomicStore(&exceptional[parity], 1u);
+    }
+    ends[lane] = end_of_lane();
+    workgroupBarrier();
+    settled.written = EXCEPTIONS && atomicLoad(&exceptional[parity]) == 1u;
+    if (lane > 0u) {
+        settled.before = ends[lane - 1u];
+    } else if (settled.written) {
+        carry = carry_exceptional(write_left_fold(present, carry.last, input, output, count));
+    } else if (classes) {
+        carry = carry_exceptional(ends[LANES - 1u]);
+    } else {
+        carry = carry_on(carry, total_of_tile, ends[LANES - 1u]);
+    }
+    return settled;
+}
+
+// Writes the results, unless they are written.
+fn put_tile(lane: u32, output: u32, count: u32, settled: Settled) {
+    if (!settled.written) {
+        store_tile(lane, output, count, settled.before);
+    }
+}

@@ -1,0 +1,102 @@
+// Scans slices, or windows of whole tiles, in one pass: a workgroup a tile, which takes over from the tile before.
+//
+// For long slices that are too few to fill the device with a workgroup each. Carries go from tile to tile strictly in
+// order, as the canonical order and exceptional tiles demand.
+// A workgroup draws a ticket, so that whoever it waits for has begun. Should the wait grow long all the same (no one
+// promises that a begun workgroup goes on), it works out the carry itself, from the last one that is there.
+// Grid: a workgroup of LANES invocations (slot <tile>) a tile.
+// Bindings: 0 params, 1 input (absent where input_in_output; never in place), 2 output, 3 state (scan_chain_clear).
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, exact_grid.
+// Bytes moved: one read and one write an element; 28 to 52 bytes written and read a tile.
+
+#import "lib/params.wgsl"
+#import <input>
+#import <output>
+#import "lib/elements.wgsl"
+#import "lib/order.wgsl"
+#import "lib/tile_step.wgsl"
+#import "lib/progress.wgsl"
+#import "lib/state_atomic.wgsl"
+#import "lib/chain_records.wgsl"
+#import "lib/carry_over.wgsl"
+
+// How often to look for the carry before working it out.
+override patience: u32 = 2000u;
+// There are as many workgroups as tiles: software drivers do better without the early return.
+override exact_grid: bool = false;
+
+var<workgroup> turn: vec3<u32>;
+
+// What tile `tile` of a slice goes on from.
+fn wait_for_carry(slice: u32, tile: u32, place: Place) -> Carry {
+    var start = fresh_carry();
+    if (params.resume == 1u) {
+        start = load_carry(carry_word(slice));
+    }
+    // Walk back from the record wanted to the last one that is there, or to the start.
+    var origin = tile;
+    var reading = Reading(start, tile == 0u);
+    for (var look = 0u; look < patience && !reading.complete; look += 1u) {
+        reading = read_record((tile - 1u) * params.count + slice);
+    }
+    while (!reading.complete) {
+        origin -= 1u;
+        if (origin == 0u) {
+            reading = Reading(start, true);
+        } else {
+            reading = read_record((origin - 1u) * params.count + slice);
+        }
+    }
+    // Usually origin == tile, and nothing is left to do.
+    var result = reading.carry;
+    for (; origin < tile; origin += 1u) {
+        result = carry_over(result, place.input + origin * TILE * params.input_axis_stride);
+    }
+    return result;
+}
+
+// For tests: which workgroups keep their carry to themselves, as if they had been stopped.
+fn is_silent(ticket: u32) -> bool {
+    return params.phase != 0u && ((ticket * 2654435761u) >> 16u) % params.phase == 0u;
+}
+
+@compute @workgroup_size(LANES)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    begin_workgroup(lane);
+    if (lane == 0u) {
+        let ticket = atomicAdd(&state[TICKET], 1u);
+        let slice = ticket % params.count;
+        turn = vec3<u32>(slice, ticket / params.count, atomicLoad(&state[carry_word(slice) + CARRY_SPARE]));
+    }
+    let mine = workgroupUniformLoad(&turn);
+    let slice = mine.x;
+    let tile = mine.y;
+    if (!exact_grid && tile >= params.tiles) {
+        return;
+    }
+    // The spare word tells from which tile on the carries are absorbed, as a number that only grows.
+    let classes = EXCEPTIONS && tile >= ~mine.z;
+    let place = place_of(slice);
+    let begin = tile * TILE;
+    let input = place.input + begin * params.input_axis_stride;
+    let output = place.output + begin * params.output_axis_stride;
+    let count = min(params.length - begin, TILE);
+    fold_tile(lane, input, count, classes);
+    if (lane == 0u) {
+        carry = wait_for_carry(slice, tile, place);
+    }
+    let settled = settle_tile(lane, input, output, count, 0u, classes);
+    if (lane == 0u) {
+        let ticket = tile * params.count + slice;
+        if (!is_silent(ticket)) {
+            publish(ticket, carry);
+        }
+        if (EXCEPTIONS && is_absorbed(carry)) {
+            atomicMax(&state[carry_word(slice) + CARRY_SPARE], ~(tile + 1u));
+        }
+        if (params.suspend == 1u && tile + 1u == params.tiles) {
+            store_carry(carry_word(slice), carry);
+        }
+    }
+    put_tile(lane, output, count, settled);
+}

@@ -1,0 +1,96 @@
+// Scans slices from the first tile that may be exceptional on, tile after tile, until only classes count: from there on
+// it works out what each tile begins with. Slices without such a tile take no time.
+//
+// Grid: a workgroup of 256 invocations a slice.
+// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries left; writes base of tiles behind
+// an absorbing result, and the carry after the window.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
+// Bytes moved: nothing on ordinary data.
+
+#import "lib/params.wgsl"
+#import <input>
+#import <output>
+#import "lib/elements.wgsl"
+#import "lib/order.wgsl"
+#import "lib/tile_step.wgsl"
+#import "lib/tile_state.wgsl"
+#import "lib/classes.wgsl"
+
+var<workgroup> first_tile: u32;
+var<workgroup> goes_on: u32;
+var<workgroup> totals: array<u32, 256>;
+
+// What comes before tile `tile`, which follows tiles of the window that are not exceptional.
+fn carry_into(slice: u32, tile: u32) -> Carry {
+    var result = carry_before(slice);
+    for (var t = 0u; t < tile; t += 1u) {
+        result = carry_on(result, tile_accumulator(slice, t, TILE_TOTAL), result.last);
+    }
+    if (tile > 0u) {
+        result.last = tile_accumulator(slice, tile - 1u, TILE_END);
+    }
+    return result;
+}
+
+@compute @workgroup_size(LANES)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let slice = workgroup_number(workgroup);
+    if (slice >= params.count) {
+        return;
+    }
+    if (lane == 0u) {
+        first_tile = state_word(slice_word(slice) + SUSPECT);
+    }
+    let suspect = workgroupUniformLoad(&first_tile);
+    if (suspect == NO_TILE) {
+        return;
+    }
+    begin_workgroup(lane);
+    if (lane == 0u) {
+        carry = carry_into(slice, suspect);
+        goes_on = u32(!is_absorbed(carry));
+    }
+    let place = place_of(slice);
+    var tile = suspect;
+    while (workgroupUniformLoad(&goes_on) == 1u) {
+        let begin = tile * TILE;
+        let input = place.input + begin * params.input_axis_stride;
+        let output = place.output + begin * params.output_axis_stride;
+        let count = min(params.length - begin, TILE);
+        fold_tile(lane, input, count, false);
+        let settled = settle_tile(lane, input, output, count, tile & 1u, false);
+        put_tile(lane, output, count, settled);
+        tile += 1u;
+        if (lane == 0u) {
+            goes_on = u32(tile < params.tiles && !is_absorbed(carry));
+            set_tile_accumulator(slice, tile - 1u, TILE_END, carry.last);
+        }
+    }
+    // Behind an absorbing result: each invocation folds the classes of some tiles, then gives each what comes before.
+    let share = (params.tiles - tile + LANES - 1u) / LANES;
+    let mine = min(tile + lane * share, params.tiles);
+    let end = min(mine + share, params.tiles);
+    var class_word = 0u;
+    for (var t = mine; t < end; t += 1u) {
+        class_word = join_classes(class_word, state_word(tile_word(slice, t) + TILE_CLASS));
+    }
+    totals[lane] = class_word;
+    workgroupBarrier();
+    var base = carry.last;
+    for (var i = 0u; i < lane; i += 1u) {
+        base = combine(base, of_class(totals[i]));
+    }
+    for (var t = mine; t < end; t += 1u) {
+        set_tile_accumulator(slice, t, TILE_BASE, base);
+        base = combine(base, of_class(state_word(tile_word(slice, t) + TILE_CLASS)));
+        set_tile_accumulator(slice, t, TILE_END, base);
+    }
+    workgroupBarrier();
+    if (lane == LANES - 1u) {
+        set_state_word(slice_word(slice) + ABSORBED, tile);
+        if (tile < params.tiles) {
+            carry = carry_exceptional(base);
+        }
+        store_carry(carry_after_word(slice), carry);
+    }
+}

@@ -1,0 +1,47 @@
+// Scans whole slices, or windows of whole tiles, a workgroup a slice, tile after tile.
+//
+// For slices that are many enough to fill the device: one pass over the data.
+// Grid: a workgroup of LANES invocations (slot <tile>) a slice.
+// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 8 words a slice, only used between windows.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
+// Bytes moved: one read and one write an element; exceptional tiles are read twice.
+
+#import "lib/params.wgsl"
+#import <input>
+#import <output>
+#import "lib/elements.wgsl"
+#import "lib/order.wgsl"
+#import "lib/tile_step.wgsl"
+#import "lib/state.wgsl"
+#import "lib/carry_state.wgsl"
+
+@compute @workgroup_size(LANES)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let slice = workgroup_number(workgroup);
+    if (slice >= params.count) {
+        return;
+    }
+    begin_workgroup(lane);
+    if (lane == 0u) {
+        if (params.resume == 1u) {
+            carry = load_carry(slice * CARRY_WORDS);
+        } else {
+            carry = fresh_carry();
+        }
+    }
+    let place = place_of(slice);
+    var classes = false;
+    for (var tile = 0u; tile < params.tiles; tile += 1u) {
+        let begin = tile * TILE;
+        let input = place.input + begin * params.input_axis_stride;
+        let output = place.output + begin * params.output_axis_stride;
+        let count = min(params.length - begin, TILE);
+        fold_tile(lane, input, count, classes);
+        let settled = settle_tile(lane, input, output, count, tile & 1u, classes);
+        put_tile(lane, output, count, settled);
+        classes = settled.absorbed;
+    }
+    if (lane == 0u && params.suspend == 1u) {
+        store_carry(slice * CARRY_WORDS, carry);
+    }
+}
