@@ -203,8 +203,7 @@ def _chain(problem: ScanProblem, window: Window, limits: Limits, one_buffer: boo
     constants = {"exact_grid": int(by_tile <= limits.workgroups)}
     if silent:
         constants["patience"] = 20
-    # Software float64 is too much code to be written out for a whole block.
-    tile = "blocks" if limits.unrolled and not _in_words(problem, limits) else "runs"
+    tile = "blocks" if limits.unrolled and not _is_long_code(problem, limits) else "runs"
     quads = _in_quads(problem, window, limits, one_buffer)
     yield _pass("scan_chain_clear", {}, problem, window, -(-state // 1024), limits, one_buffer, state)
     yield _pass(
@@ -224,6 +223,11 @@ def _chain(problem: ScanProblem, window: Window, limits: Limits, one_buffer: boo
 
 def _in_words(problem: ScanProblem, limits: Limits) -> bool:
     return problem.element.format == "f64" and not limits.float64
+
+
+def _is_long_code(problem: ScanProblem, limits: Limits) -> bool:
+    """Whether an operation is so much code that writing it out for a whole block takes drivers half a minute."""
+    return _in_words(problem, limits) or (problem.element.format == "int64" and problem.operator is Operator.PRODUCT)
 
 
 def _in_quads(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> bool:

@@ -122,8 +122,13 @@ def test_a_chain_in_place_is_refused_because_it_may_read_again_what_was_written(
 
 
 def test_the_shape_of_a_chain_s_workgroups() -> None:
-    """Only where the driver compiles it well, and never for the long code of software float64."""
+    """Only where the driver compiles it well, and never for the long code of software float64 and 64-bit products."""
+    layout = Layout.packed((5000,))
+    product = scan_problem(by_name("int64"), Operator.PRODUCT, layout, layout, axis=0)
+    passes = plan_scan(product, Limits(software=True, unrolled=True)).passes
+    assert dict(passes[-1].pipeline.slots)["tile"] == "runs"
     for limits, element, expected in (
+        (Limits(software=True, unrolled=True), "int64", "blocks"),
         (Limits(software=True, unrolled=True), "float32", "blocks"),
         (Limits(software=True, unrolled=True, float64=True), "float64", "blocks"),
         (Limits(software=True, unrolled=True), "float64", "runs"),
