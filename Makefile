@@ -3,8 +3,8 @@
 # make lint    ruff and mypy
 # make test-swiftshader, make test-opengl    the suite on two other software devices
 # make test-default-limits    the suite on a device with no more than WebGPU's default limits
-# make matrix    the conformance cases on three software devices; their results must have the same digests
-# make test-tint    every shader through Tint, the other compiler of WGSL
+# make matrix    the conformance cases on three software devices and through Dawn: all must have the same digests
+# make test-tint    every shader and a sample of the cases through Tint, the other compiler of WGSL
 #
 # Each does its own set-up first (scripts/set_up.py) and can be run again and again. PYTHON= chooses the Python that the
 # environment .venv is made with, DMLGPU_ADAPTER= the device, PYTEST_ARGS= adds to pytest's arguments.
@@ -44,8 +44,9 @@ matrix: swiftshader setup-test
 	$(VERIFY) --device Vulkan --digest $(MATRIX)/vulkan.json
 	VK_DRIVER_FILES=.cache/swiftshader/vk_swiftshader_icd.json $(VERIFY) --device SwiftShader --digest $(MATRIX)/swiftshader.json
 	$(VERIFY) --device OpenGL --digest $(MATRIX)/opengl.json
+	VK_DRIVER_FILES=.cache/swiftshader/vk_swiftshader_icd.json $(VENV_BIN)/python scripts/on_dawn.py dmlgpu verify --device SwiftShader --digest $(MATRIX)/dawn.json
 	$(VERIFY) --oracle --digest $(MATRIX)/oracle.json
-	$(VERIFY) --compare $(MATRIX)/oracle.json $(MATRIX)/vulkan.json $(MATRIX)/swiftshader.json $(MATRIX)/opengl.json
+	$(VERIFY) --compare $(MATRIX)/oracle.json $(MATRIX)/vulkan.json $(MATRIX)/swiftshader.json $(MATRIX)/opengl.json $(MATRIX)/dawn.json
 
 lint: setup-test
 	$(VENV_BIN)/ruff check

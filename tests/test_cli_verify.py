@@ -12,8 +12,10 @@ import pytest
 
 import dmlgpu
 from dmlgpu.cli import verify
+from dmlgpu.cli.verdict import driver_of, reproduction
 from dmlgpu.conformance import Digests, Probe, parse
 from dmlgpu.errors import ShaderError
+from dmlgpu.runtime.backend import implementation
 from dmlgpu.runtime.device import Device
 
 from .cli_runner import Run, one_line, process, runner
@@ -55,7 +57,8 @@ class TestVerdict:
     def test_a_right_device_passes(self, run: Run, few: list[str], device: Device) -> None:
         status, out, err = run("verify")
         assert (status, err) == (0, "")
-        assert out.startswith(f"dmlgpu {dmlgpu.__version__} on {device.summary}\n")
+        assert out.startswith(f"dmlgpu {dmlgpu.__version__} on {device.summary}\ndriver: ")
+        assert f", through {implementation()} " in " ".join(out.split())
         words = " ".join(out.split())
         for name in ("subnormals", "float32 addition correctly rounded in all of", "atomics no byte is lost"):
             assert name in words
@@ -79,6 +82,7 @@ class TestVerdict:
         report = json.loads(Path("report.json").read_text())
         assert report["passed"] is False
         assert report["device"] == device.summary
+        assert report["driver"] == driver_of(device)
         assert [one["case"] for one in report["differences"]] == few
         assert "(0x" in report["differences"][0]["difference"]
         assert report["differences"][0]["reproduce"].endswith(f"--case {ONE}")
@@ -180,7 +184,7 @@ class TestDigests:
         )
         one, other = (Digests.read(Path(name)) for name in ("device.json", "oracle.json"))
         assert one.digests == other.digests
-        assert (one.dmlgpu, one.device) == (dmlgpu.__version__, device.summary)
+        assert (one.dmlgpu, one.device, one.driver) == (dmlgpu.__version__, device.summary, driver_of(device))
         assert set(one.digests) == {ONE, OTHER}
         status, out, err = run("verify", "--compare", "device.json", "oracle.json")
         assert (status, err) == (0, "")
@@ -235,6 +239,34 @@ class TestDigests:
         status, out, _ = run("verify", "--compare", "a.json", "b.json")
         assert status == 1
         assert "and 2 more cases\nDIFFERENT: 12 of 12 cases\n" in out
+
+
+class TestThroughDawn:
+    SCRIPT = str(Path(__file__).parent.parent / "scripts" / "on_dawn.py")
+
+    @pytest.mark.tint
+    def test_cases_have_the_oracles_bits_and_the_digest_says_what_computed_them(self, tmp_path: Path) -> None:
+        chosen = [option for name in (ONE, OTHER, TINY) for option in ("--case", name)]
+        ran = process(folder=tmp_path, code=(self.SCRIPT, "dmlgpu", "verify", "--digest", "dawn.json", *chosen))
+        assert ran.status == 0, ran
+        assert "PASSED: 3 of 3 cases have the oracle's bits" in ran.out
+        assert ", through Dawn " in Digests.read(tmp_path / "dawn.json").driver
+
+    def test_the_script_is_part_of_the_reproduction(self) -> None:
+        line = reproduction("a device", ONE, "a driver, through Dawn 1")
+        assert line.endswith(f"python scripts/on_dawn.py dmlgpu verify --device 'a device' --case {ONE}")
+
+    def test_bad_usage_of_the_script_is_one_line(self, tmp_path: Path) -> None:
+        hide = "import sys, runpy; sys.modules['wgpudawn'] = None; sys.argv = sys.argv[1:]; "
+        hide += "runpy.run_path(sys.argv[0], run_name='__main__')"
+        for code, message in (
+            ((self.SCRIPT,), "usage: on_dawn.py MODULE [ARGUMENTS]\n"),
+            (("-c", hide, self.SCRIPT, "dmlgpu"), "has no wgpudawn; 'make setup-test' installs it\n"),
+        ):
+            status, out, err = process(folder=tmp_path, code=code)
+            assert (status, out) == (2, "")
+            assert err.endswith(message)
+            assert err.count("\n") == 1
 
 
 BAD = {

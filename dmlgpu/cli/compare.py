@@ -23,8 +23,9 @@ def run_compare(paths: Sequence[Path]) -> int:
     names = [os.fspath(path) for path in paths]
     width = max(map(len, names))
     for name, one in zip(names, files, strict=True):
+        driver = f" ({one.driver})" if one.driver else ""
         lacking = f", without {', '.join(one.lacking)}" if one.lacking else ""
-        say(f"{name:<{width}}  {count(len(one.digests), 'digest')} of {one.device}{lacking}")
+        say(f"{name:<{width}}  {count(len(one.digests), 'digest')} of {one.device}{driver}{lacking}")
     if len({one.dmlgpu for one in files}) > 1:
         note(f"the files are of several versions of dmlgpu: {', '.join(sorted({one.dmlgpu for one in files}))}")
     wrong = {name: one for name, one in zip(names, files, strict=True) if one.differences}
@@ -63,7 +64,7 @@ def _tell(disagreement: Disagreement, names: Sequence[str], files: Sequence[Dige
             say(f"  {names[i]}: {one.differences[case]}")
     for one in files:
         if one.device != ORACLE and one.digests.get(case) != right:
-            say(f"  {reproduction(one.device, case)}")
+            say(f"  {reproduction(one.device, case, one.driver)}")
 
 
 def _oracle_digest(case: str) -> str | None:

@@ -8,24 +8,37 @@ import shlex
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..conformance import Outcome, Probe
 from .arguments import package_version
 from .console import count
 
-__all__ = ["Verdict", "reproduction"]
+if TYPE_CHECKING:
+    from ..runtime.device import Device
+
+__all__ = ["Verdict", "driver_of", "reproduction"]
 
 _SHOWN = 10
 _WIDTH = 110
+_DAWN = ", through Dawn "
 _SIGNS = {True: "ok", False: "FAILED", None: "--"}
 
 
-def reproduction(device: str, case: str) -> str:
-    """Return the one line that runs a case on a device again."""
-    driver = os.environ.get("VK_DRIVER_FILES")
-    prefix = f"VK_DRIVER_FILES={shlex.quote(driver)} " if driver else ""
+def reproduction(device: str, case: str, driver: str = "") -> str:
+    """Return the one line that runs a case on a device again; `driver` is what `driver_of` says of it."""
+    file = os.environ.get("VK_DRIVER_FILES")
+    prefix = f"VK_DRIVER_FILES={shlex.quote(file)} " if file else ""
+    if _DAWN in driver:
+        prefix += "python scripts/on_dawn.py "
     return f"{prefix}dmlgpu verify --device {shlex.quote(device)} --case {shlex.quote(case)}"
+
+
+def driver_of(device: Device) -> str:
+    """Return the driver of a device as it names itself, and what lies between it and wgpu's API."""
+    from ..runtime.backend import implementation
+
+    return f"{device.description.driver or 'unnamed driver'}, through {implementation()}"
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,8 @@ class Verdict:
         The time it took.
     stopped : str or None
         Why not all cases ran.
+    driver : str
+        What `driver_of` says.
     """
 
     device: str
@@ -54,6 +69,7 @@ class Verdict:
     outcomes: Sequence[Outcome]
     seconds: float
     stopped: str | None = None
+    driver: str = ""
 
     @property
     def different(self) -> list[Outcome]:
@@ -77,7 +93,8 @@ class Verdict:
 
     def render(self) -> str:
         """Return the verdict for a reader."""
-        lines = [f"dmlgpu {package_version()} on {self.device}", ""]
+        lines = [f"dmlgpu {package_version()} on {self.device}"]
+        lines += [*textwrap.wrap(f"driver: {self.driver}", _WIDTH), ""] if self.driver else [""]
         if self.probes:
             width = max(len(probe.name) for probe in self.probes)
             for probe in self.probes:
@@ -94,7 +111,7 @@ class Verdict:
         different = self.different
         for outcome in self._shown():
             lines += [f"{outcome.case.name}: {outcome.difference}"]
-            lines += [f"  {reproduction(self.device, outcome.case.name)}"]
+            lines += [f"  {reproduction(self.device, outcome.case.name, self.driver)}"]
         if len(different) > len(self._shown()):
             lines.append(f"and {count(len(different) - len(self._shown()), 'more case')}, which --json FILE lists")
         if self.stopped is not None:
@@ -133,6 +150,7 @@ class Verdict:
         report = {
             "passed": self.passed,
             "device": self.device,
+            "driver": self.driver,
             "seconds": round(self.seconds, 1),
             "probes": [asdict(probe) for probe in self.probes],
             "cases": len(self.outcomes),
@@ -146,7 +164,7 @@ class Verdict:
                 {
                     "case": outcome.case.name,
                     "difference": outcome.difference,
-                    "reproduce": reproduction(self.device, outcome.case.name),
+                    "reproduce": reproduction(self.device, outcome.case.name, self.driver),
                 }
                 for outcome in self.different
             ],

@@ -16,7 +16,7 @@ from .compare import run_compare
 from .console import CommandError, count, say, warn
 from .files import replacing
 from .progress import Progress
-from .verdict import Verdict
+from .verdict import Verdict, driver_of
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
@@ -48,7 +48,7 @@ def run_verify(arguments: Namespace) -> int:
         made = Digests(
             package_version(),
             device.summary,
-            device.description.driver,
+            driver_of(device),
             {outcome.case.name: outcome.digest for outcome in verdict.outcomes if outcome.digest is not None},
             {outcome.case.name: outcome.difference for outcome in verdict.outcomes if outcome.difference is not None},
         )
@@ -131,7 +131,8 @@ def _verify(device: Device, cases: Sequence[Case], *, probing: bool) -> Verdict:
     for one in probes:
         if one.passed is False:
             warn(f"the probe {one.name!r} failed on {device.summary}: {one.finding}")
-    return Verdict(device.summary, len(cases), probes, outcomes, time.monotonic() - started, stopped)
+    seconds = time.monotonic() - started
+    return Verdict(device.summary, len(cases), probes, outcomes, seconds, stopped, driver_of(device))
 
 
 def _keeps(device: Device) -> Mapping[str, bool]:

@@ -34,7 +34,7 @@ class Digests:
     device : str
         The adapter's summary, or `ORACLE`.
     driver : str
-        Its driver, as it names itself.
+        Its driver, as it names itself, and the implementation of WebGPU above it.
     digests : mapping of str to str
         For each case, by name, the SHA-256 of its result (`dmlgpu.conformance.digest`). Cases that meet a subnormal
         number are not among them.

@@ -22,6 +22,7 @@ __all__ = [
     "companion_of",
     "enumerate_adapters",
     "fill_mapped",
+    "implementation",
     "map_submitted",
     "native_version",
     "owner_of",
@@ -109,6 +110,12 @@ def native_version() -> str:
     except ImportError:
         return "unknown"
     return ".".join(str(part) for part in lib_version_info)
+
+
+def implementation() -> str:
+    """Return the name and version of what implements wgpu's API: "Dawn" where the suite has put it in place."""
+    dawn = type(wgpu.gpu).__module__.startswith("wgpudawn")
+    return f"{'Dawn' if dawn else 'wgpu-native'} {native_version()}"
 
 
 def owner_of(gpu_object: Any) -> Any:
