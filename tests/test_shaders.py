@@ -11,6 +11,7 @@ import pytest
 import wgpudawn
 
 from dmlgpu import shaders
+from dmlgpu.bench.copying import COPIES, plan_copy
 from dmlgpu.dtypes import BOOL, ELEMENT_TYPES
 from dmlgpu.errors import ShaderError
 from dmlgpu.passes import PipelineKey
@@ -19,12 +20,13 @@ from dmlgpu.problem import Layout, Operator, RoundingMode, convert_problem, roun
 from dmlgpu.runtime.device import Device
 from dmlgpu.windows import Limits
 
-SLOTS = {"input": "separate", "output": "words", "element": "f32"}
+SLOTS = {"input": "separate", "output": "words", "element": "f32", "unit": "word"}
 
 
 def test_the_kernels() -> None:
     assert shaders.kernel_names() == [
         "convert",
+        "copy",
         "round",
         "scan_carries",
         "scan_slices",
@@ -80,7 +82,7 @@ def test_house_rules(path: Path) -> None:
 def every_pipeline() -> set[PipelineKey]:
     """Return every pipeline that a plan can ask for, but for the few constants that no kernel mixes with others."""
     layout, apart = Layout.packed((5, 9000)), Layout.packed((5, 9000), 50_000)
-    plans = []
+    plans = [plan_copy(copy, 2**20, Limits()) for copy in COPIES]
     for opaque, (target, one_buffer) in product((False, True), ((layout, False), (layout, True), (apart, True))):
         limits = Limits(opaque=opaque)
         for element, operator, kernel, native in product(ELEMENT_TYPES, Operator, KERNELS, (False, True)):

@@ -11,7 +11,15 @@ from typing import Any
 
 import wgpu
 
-__all__ = ["DEFAULT_LIMITS", "companion_of", "enumerate_adapters", "native_version", "owner_of", "set_companion"]
+__all__ = [
+    "DEFAULT_LIMITS",
+    "companion_of",
+    "enumerate_adapters",
+    "native_version",
+    "owner_of",
+    "set_companion",
+    "timestamp_period",
+]
 
 DEFAULT_LIMITS: Mapping[str, int] = {
     "max-bind-groups": 4,
@@ -92,3 +100,16 @@ def companion_of(gpu_device: Any) -> Any:
     """Return what belongs to a wgpu.GPUDevice, or None."""
     get = getattr(gpu_device, _COMPANION, None)
     return None if get is None else get()
+
+
+def timestamp_period(gpu_device: Any) -> float | None:
+    """Return the seconds of a tick of timestamp queries, or None where there are none or wgpu does not say."""
+    if "timestamp-query" not in gpu_device.features:
+        return None
+    try:
+        from wgpu.backends.wgpu_native import lib
+
+        nanoseconds = float(lib.wgpuQueueGetTimestampPeriod(gpu_device.queue._internal))
+    except (ImportError, AttributeError, TypeError):  # wgpu-py wraps neither the function nor the pointer
+        return None
+    return nanoseconds * 1e-9 if nanoseconds > 0 else None

@@ -84,7 +84,7 @@ class Device:
         self, adapter: str | int | AdapterDescription | None = None, *, limits: Mapping[str, int] | None = None
     ) -> None:
         chosen = adapter if isinstance(adapter, AdapterDescription) else select_adapter(adapter)
-        features = [feature for feature in _WANTED_FEATURES if feature in chosen.features]
+        features = [feature for feature in (*_WANTED_FEATURES, "timestamp-query") if feature in chosen.features]
         try:
             gpu_device = chosen.adapter.request_device_sync(
                 required_features=features, required_limits=dict(limits or {})
