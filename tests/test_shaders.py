@@ -10,6 +10,7 @@ import pytest
 import wgpudawn
 
 from dmlgpu import shaders
+from dmlgpu.bench.copying import COPIES, plan_copy
 from dmlgpu.dtypes import BOOL, ELEMENT_TYPES
 from dmlgpu.errors import ShaderError
 from dmlgpu.passes import PipelineKey
@@ -25,12 +26,14 @@ SLOTS = {
     "reads": "strided",
     "writes": "strided",
     "tile": "runs",
+    "unit": "word",
 }
 
 
 def test_the_kernels() -> None:
     assert shaders.kernel_names() == [
         "convert",
+        "copy",
         "round",
         "scan_carries",
         "scan_chain",
@@ -91,7 +94,7 @@ def test_house_rules(path: Path) -> None:
 
 def every_pipeline() -> set[PipelineKey]:
     """Return every pipeline that a plan can ask for, but for the few constants that no kernel mixes with others."""
-    plans = []
+    plans = [plan_copy(copy, 2**20, Limits()) for copy in COPIES]
     variants = [Limits(opaque=False), Limits(float64=True), Limits(unrolled=True, float64=True)]
     for sizes in ((5, 9008), (5, 9001), (5, 16), (5, 3)):
         layout, apart = Layout.packed(sizes), Layout.packed(sizes, 50_000)

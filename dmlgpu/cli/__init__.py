@@ -1,8 +1,9 @@
-"""The command line: ``dmlgpu info``, ``cumsum``, ``cumprod``, ``round`` and ``verify``.
+"""The command line: ``dmlgpu info``, ``cumsum``, ``cumprod``, ``round``, ``verify`` and ``bench``.
 
 Standard output carries the result, standard error one line that begins with ``dmlgpu: error:`` or lines that begin
 with ``dmlgpu: note:`` or ``dmlgpu: warning:``. The exit status is 0 for success, 1 for ``dmlgpu info`` on a system
-without a usable adapter and for ``dmlgpu verify`` where anything differs, 2 for bad input and 130 for an interrupt.
+without a usable adapter, for ``dmlgpu verify`` where anything differs and for ``dmlgpu bench`` where a result is wrong
+or slower, 2 for bad input and 130 for an interrupt.
 """
 
 from __future__ import annotations
@@ -83,6 +84,10 @@ def _run(argv: list[str] | None) -> int:
         from .verify import run_verify
 
         return run_verify(arguments)
+    if arguments.command == "bench":
+        from .bench import run_bench
+
+        return run_bench(arguments)
     from .operators import run_operator
 
     return run_operator(arguments)

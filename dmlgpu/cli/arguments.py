@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from ..dtypes import ELEMENT_TYPES
+from .bench_arguments import add_bench
 from .console import CommandError
 
 __all__ = ["package_version", "parse"]
@@ -25,6 +26,7 @@ examples:
   dmlgpu cumprod growth.npy --axis 1 -o index.npy
   dmlgpu round prices.csv --mode half_away -o rounded.csv
   dmlgpu verify                                   does this device give the right bits?
+  dmlgpu bench --quick                            how fast is this device?
   dmlgpu info                                     versions, adapters and drivers, for a bug report
 
 'dmlgpu COMMAND --help' says more. The environment variable DMLGPU_ADAPTER chooses a device for all commands."""
@@ -184,6 +186,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     _add_verify(verify)
+    _add_device(add_bench(commands, raw))
     return parser
 
 

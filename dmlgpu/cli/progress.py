@@ -33,7 +33,12 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Make room for a line of output; the next `show` brings the bar back."""
         self._write("\r\x1b[K")
+        self._next = 0.0
 
     def show(self, done: int, what: str) -> None:
         """Show how many steps are done, and what comes next."""

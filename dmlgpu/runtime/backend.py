@@ -27,6 +27,7 @@ __all__ = [
     "native_version",
     "owner_of",
     "set_companion",
+    "timestamp_period",
 ]
 
 MAPPABLE_FEATURE = "mappable-primary-buffers"
@@ -159,3 +160,16 @@ def fill_mapped(gpu_buffer: Any, offset: int, size: int, fill: Callable[[NDArray
         data = np.zeros(size, np.uint8)
         fill(data)
         gpu_buffer.write_mapped(data, offset)
+
+
+def timestamp_period(gpu_device: Any) -> float | None:
+    """Return the seconds of a tick of timestamp queries, or None where there are none or wgpu does not say."""
+    if "timestamp-query" not in gpu_device.features:
+        return None
+    try:
+        from wgpu.backends.wgpu_native import lib
+
+        nanoseconds = float(lib.wgpuQueueGetTimestampPeriod(gpu_device.queue._internal))
+    except (ImportError, AttributeError, TypeError):  # wgpu-py wraps neither the function nor the pointer
+        return None
+    return nanoseconds * 1e-9 if nanoseconds > 0 else None

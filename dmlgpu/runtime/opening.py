@@ -30,7 +30,8 @@ def open_adapter(adapter: AdapterDescription, limits: Mapping[str, int] | None) 
     DeviceError
         If the adapter gives no device with these limits.
     """
-    wanted = (*_FLOAT64_FEATURES, MAPPABLE_FEATURE) if adapter.shares_memory else _FLOAT64_FEATURES
+    mappable = (MAPPABLE_FEATURE,) if adapter.shares_memory else ()
+    wanted = (*_FLOAT64_FEATURES, *mappable, "timestamp-query")
     features = [feature for feature in wanted if feature in adapter.features]
     try:
         return adapter.adapter.request_device_sync(required_features=features, required_limits=dict(limits or {}))

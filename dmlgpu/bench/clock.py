@@ -1,0 +1,196 @@
+"""How long dispatches take on a device: by its own timestamps, or by the host's clock where it has none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import wgpu
+
+from ..passes import Plan
+from ..runtime.backend import timestamp_period
+from ..runtime.execute import submit
+
+if TYPE_CHECKING:
+    from ..runtime.device import Device
+
+__all__ = ["BufferCopy", "Clock", "Work", "work_of"]
+
+_MAX_SPANS = 2000
+"""A query set holds 4096 timestamps, two for each of these."""
+_QUERIES = wgpu.BufferUsage.QUERY_RESOLVE | wgpu.BufferUsage.COPY_SRC
+_MAPPED = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
+
+
+@dataclass(frozen=True)
+class Work:
+    """Dispatches with their buffers chosen, in submissions that are not too long for the device.
+
+    Attributes
+    ----------
+    batches : tuple of tuple
+        The steps of each submission.
+    kept : tuple
+        What must live as long: wgpu buffers.
+    """
+
+    batches: tuple[tuple[Any, ...], ...]
+    kept: tuple[Any, ...] = ()
+
+    @property
+    def spans(self) -> int:
+        """How many stretches of time are measured and added up."""
+        return len(self.batches)
+
+    def record(self, encoders: Callable[[], Any], span: Callable[[int], dict[str, Any]]) -> None:
+        """Record each submission into an encoder of its own, with its timestamps."""
+        for number, steps in enumerate(self.batches):
+            compute = encoders().begin_compute_pass(**span(number))
+            for step in steps:
+                compute.set_pipeline(step.pipeline)
+                compute.set_bind_group(0, step.group)
+                compute.dispatch_workgroups(*step.grid)
+            compute.end()
+
+
+@dataclass(frozen=True)
+class BufferCopy:
+    """The device's own copy from buffer to buffer.
+
+    Attributes
+    ----------
+    source, target : wgpu.GPUBuffer
+        The buffers.
+    nbytes : int
+        How much to copy.
+    """
+
+    source: Any
+    target: Any
+    nbytes: int
+
+    spans = 1  # a class attribute: one submission
+
+    def record(self, encoders: Callable[[], Any], span: Callable[[int], dict[str, Any]]) -> None:
+        """Record the copy between two empty passes: only passes have timestamps everywhere."""
+        encoder = encoders()
+        stamps = span(0).get("timestamp_writes")
+        if stamps is not None:
+            one = {"query_set": stamps["query_set"], "beginning_of_pass_write_index": 0}
+            encoder.begin_compute_pass(timestamp_writes=one).end()
+        encoder.copy_buffer_to_buffer(self.source, 0, self.target, 0, self.nbytes)
+        if stamps is not None:
+            one = {"query_set": stamps["query_set"], "end_of_pass_write_index": 1}
+            encoder.begin_compute_pass(timestamp_writes=one).end()
+
+
+def work_of(device: Device, plan: Plan, source: Any, target: Any) -> Work:
+    """Return a plan over two wgpu buffers, ready to be measured, with memory for its state."""
+    with device.lock:
+        kept: tuple[Any, ...] = ()
+        scratch = None
+        if plan.state_bytes:
+            size = max(256, -(-plan.state_bytes // 16) * 16)
+            scratch = (device.gpu_device.create_buffer(size=size, usage=wgpu.BufferUsage.STORAGE), 0)
+            kept = (scratch[0],)
+        steps = device._executor.bind(plan, source, target, scratch).steps
+    batches: list[list[Any]] = [[]]
+    elements = 0
+    for one, step in zip(plan.passes, steps, strict=True):
+        if batches[-1] and elements + one.elements > device.limits.dispatch_elements:
+            batches.append([])
+            elements = 0
+        batches[-1].append(step)
+        elements += one.elements
+    return Work(tuple(tuple(batch) for batch in batches), kept)
+
+
+class Clock:
+    """Measures work on a device.
+
+    Parameters
+    ----------
+    device : Device
+        Where the work runs.
+    timestamps : bool
+        Whether to use the device's timestamps if it has any.
+
+    Attributes
+    ----------
+    kind : {"gpu", "wall"}
+        Whose time it is. "gpu" is from the begin of the first to the end of the last dispatch of each submission, added
+        up; "wall" from before the submission until the host knows that all is done.
+    reason : str or None
+        Why it is "wall".
+    """
+
+    def __init__(self, device: Device, *, timestamps: bool = True) -> None:
+        self._device = device
+        self._gpu_device = device.gpu_device
+        self._period = timestamp_period(self._gpu_device) if timestamps else None
+        self._queries: Any = None
+        self._spans = 0
+        self._resolved = self._gpu_device.create_buffer(size=16 * _MAX_SPANS, usage=_QUERIES)
+        self._mapped = self._gpu_device.create_buffer(size=16 * _MAX_SPANS, usage=_MAPPED)
+        self.kind = "wall" if self._period is None else "gpu"
+        self.reason: str | None = None
+        if self._period is None:
+            self.reason = (
+                "the device has no timestamps: times are the host's, with submission and waiting"
+                if timestamps
+                else "timestamps were not asked for: times are the host's, with submission and waiting"
+            )
+
+    def seconds(self, work: Work | BufferCopy) -> float:
+        """Run the work once and return how long it took."""
+        gpu_device = self._gpu_device
+        with self._device.lock:
+            begun: list[Any] = []
+
+            def encoder() -> Any:
+                begun.append(gpu_device.create_command_encoder())
+                return begun[-1]
+
+            work.record(encoder, self._span(min(work.spans, _MAX_SPANS)))
+            nbytes = 16
+            if self._period is not None:
+                nbytes = 16 * min(work.spans, _MAX_SPANS)
+                begun[-1].resolve_query_set(self._queries, 0, nbytes // 8, self._resolved, 0)
+            begun[-1].copy_buffer_to_buffer(self._resolved, 0, self._mapped, 0, nbytes)
+            commands = [one.finish() for one in begun]
+            started = time.perf_counter()
+            for command in commands:
+                submit(gpu_device, [command])
+            self._mapped.map_sync(wgpu.MapMode.READ, 0, nbytes)
+            wall = time.perf_counter() - started
+            ticks = np.frombuffer(self._mapped.read_mapped(0, nbytes), np.uint64).reshape(-1, 2)
+            self._mapped.unmap()
+        if self._period is None:
+            return wall
+        return float(np.sum((ticks[:, 1] - ticks[:, 0]).astype(np.int64))) * self._period
+
+    def in_turn(self, works: Sequence[Work | BufferCopy], rounds: int) -> list[list[float]]:
+        """Run several works in turn, `rounds` times each; return the samples of each."""
+        samples: list[list[float]] = [[] for _ in works]
+        for _ in range(rounds):
+            for work, taken in zip(works, samples, strict=True):
+                taken.append(self.seconds(work))
+        return samples
+
+    def _span(self, spans: int) -> Callable[[int], dict[str, Any]]:
+        """Return what gives the n-th compute pass its timestamps."""
+        if self._period is None:
+            return lambda number: {}
+        if self._spans < spans:
+            self._queries = self._gpu_device.create_query_set(type="timestamp", count=2 * spans)
+            self._spans = spans
+        queries = self._queries
+
+        def stamps(number: int) -> dict[str, Any]:
+            place = {"beginning_of_pass_write_index": 2 * number, "end_of_pass_write_index": 2 * number + 1}
+            return {"timestamp_writes": {"query_set": queries, **place}} if number < spans else {}
+
+        return stamps

@@ -1,0 +1,115 @@
+"""Pure: whether a later run is faster or slower than an earlier one, with the noise of both taken into account."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import ArgumentError
+from .machine import other_machine
+from .results import Report, Result
+from .rows import Row
+from .samples import median_interval, summarize
+
+__all__ = ["ENOUGH", "Change", "compare", "render"]
+
+SMALLEST = 0.03
+"""A change that is smaller is none, however sure: layouts of memory and of code change as much by chance."""
+
+ENOUGH = 6
+"""Samples from which on the range of the samples, at least, holds the median with 95 %."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of a row.
+
+    Attributes
+    ----------
+    row : Row
+        The row.
+    verdict : {"SAME", "FASTER", "SLOWER", "WRONG"}
+        WRONG if the new result does not have the oracle's bits.
+    factor : float
+        How many times as fast the new one is.
+    old, new : (float, float)
+        The intervals of the medians: of shares of the copy, or of seconds for copies themselves.
+    """
+
+    row: Row
+    verdict: str
+    factor: float
+    old: tuple[float, float]
+    new: tuple[float, float]
+
+    @property
+    def matters(self) -> bool:
+        """Whether it became worse by the code: a copy's time says something of the machine only."""
+        return self.verdict == "WRONG" or (self.verdict == "SLOWER" and self.row.operator != "copy")
+
+
+def _speeds(result: Result) -> Sequence[float]:
+    # Shares of a copy that was measured in turn hold on a machine that is slower today; a copy has only its time.
+    return [1 / seconds for seconds in result.seconds] if result.row.operator == "copy" else result.shares
+
+
+def compare(old: Report, new: Report, *, across_machines: bool = False) -> list[Change]:
+    """Compare the rows that two reports share.
+
+    A row is FASTER or SLOWER if the intervals that hold the medians with 95 % do not meet, and the medians differ by
+    more than 3 %.
+
+    Parameters
+    ----------
+    old, new : Report
+        What to compare.
+    across_machines : bool
+        Whether to compare shares of the copy although the machines differ; copies are then left out.
+
+    Raises
+    ------
+    ArgumentError
+        If they are of different machines, or share no row.
+    """
+    difference = other_machine(old.header, new.header)
+    if difference is not None and not across_machines:
+        raise ArgumentError(
+            f"the results are of different machines: {difference}; measure both on one, or give --across-machines to "
+            "compare shares of each machine's own copy"
+        )
+    before = {result.row: result for result in old.results}
+    changes = []
+    for result in new.results:
+        if result.row in before and not (difference and result.row.operator == "copy"):
+            changes.append(_change(before[result.row], result))
+    if not changes:
+        raise ArgumentError("the two results share no row: measure both with the same options")
+    return changes
+
+
+def _change(old: Result, new: Result) -> Change:
+    one, other = _speeds(old), _speeds(new)
+    factor = summarize(other).median / summarize(one).median
+    was, now = median_interval(one), median_interval(other)
+    apart = was[1] < now[0] or now[1] < was[0]
+    verdict = "SAME"
+    if new.difference is not None:
+        verdict = "WRONG"
+    elif apart and abs(factor - 1) > SMALLEST:
+        verdict = "FASTER" if factor > 1 else "SLOWER"
+    return Change(new.row, verdict, factor, was, now)
+
+
+def render(changes: Sequence[Change]) -> str:
+    """Return the changes for a reader."""
+    width = max(len(change.row.name) for change in changes)
+    lines = []
+    for change in changes:
+        detail = ""
+        if change.row.operator != "copy":
+            (a, b), (c, d) = change.old, change.new
+            detail = f"   of copy {a:.2f}-{b:.2f} -> {c:.2f}-{d:.2f}"
+        lines.append(f"{change.row.name:{width}}  {change.verdict:6}  {change.factor:5.2f} x{detail}")
+    counts = {verdict: sum(c.verdict == verdict for c in changes) for verdict in ("SAME", "FASTER", "SLOWER", "WRONG")}
+    total = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count or verdict != "WRONG")
+    return "\n".join([*lines, "", total])

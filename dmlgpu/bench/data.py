@@ -1,0 +1,116 @@
+"""What is measured on, and what must come out: the same elements in every run, and the oracle's results, kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import functions, reference
+from .rows import Row
+
+__all__ = ["Data", "elements", "numpy_call", "own_call"]
+
+Array = NDArray[Any]
+
+
+def elements(operator: str, kind: str, count: int) -> Array:
+    """Return elements whose sums and products meet neither subnormals nor infinities, at any length up to 2^28.
+
+    Sums: uniform in [-1, 1), multiples of 2^-24 or of the type's spacing. Products: so near to 1 that they stay there.
+    Integers: any; odd for products, so that something is left of them.
+    """
+    dtype = np.dtype(kind)
+    rng = np.random.default_rng(0)
+    if dtype.kind == "f":
+        x: Array = rng.random(count, np.float64 if dtype.itemsize == 8 else np.float32)
+        if operator == "product":
+            x -= 0.5
+            x *= 2.0**-8 if dtype.itemsize == 2 else 2.0**-10
+            x += 1
+        else:
+            x *= 2
+            x -= 1
+            if operator == "round":
+                x *= 1000
+        return x.astype(dtype, copy=False)
+    info = np.iinfo(dtype)
+    integers: Array = rng.integers(info.min, info.max, count, dtype, endpoint=True)
+    return integers | dtype.type(1) if operator == "product" else integers
+
+
+class Data:
+    """Inputs and expected results, of which the last used are kept: rows that share them follow each other."""
+
+    def __init__(self) -> None:
+        self._inputs: dict[tuple[str, str, int], Array] = {}
+        self._expected: dict[tuple[object, ...], Array] = {}
+
+    def input(self, row: Row) -> Array:
+        """Return a row's input, read-only."""
+        key = ("sum" if row.operator == "copy" else row.operator, row.type, row.elements)
+        if key not in self._inputs:
+            self._inputs.clear()
+            x = elements(*key)
+            x.flags.writeable = False
+            self._inputs[key] = x
+        return self._inputs[key].reshape(row.shape)
+
+    def expected(self, row: Row) -> Array:
+        """Return the oracle's result for a row."""
+        key = (row.operator, row.type, row.shape, row.axis, row.direction, row.exclusivity)
+        if key not in self._expected:
+            self._expected.clear()
+            x = self.input(row)
+            if row.axis is None:
+                self._expected[key] = reference.round(x, "half_even")
+            else:
+                self._expected[key] = reference.cumulative(
+                    x,
+                    row.operator,
+                    axis=row.axis,
+                    exclusive=row.exclusivity == "exclusive",
+                    reverse=row.direction == "decreasing",
+                )
+        return self._expected[key]
+
+
+def numpy_call(row: Row) -> Callable[[Array], Array]:
+    """Return how NumPy computes a row."""
+    if row.axis is None:
+        return np.rint
+    axis, kind = row.axis, np.dtype(row.type)
+    accumulate = np.cumsum if row.operator == "sum" else np.cumprod
+    turn = (slice(None),) * axis + (slice(None, None, -1),)
+
+    def inclusive(x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(accumulate(x, axis=axis, dtype=kind))
+
+    def exclusive(x: Array) -> Array:
+        out = np.empty(x.shape, kind)
+        before = (slice(None),) * axis
+        out[(*before, slice(0, 1))] = 0 if row.operator == "sum" else 1
+        with np.errstate(all="ignore"):
+            accumulate(x[(*before, slice(None, -1))], axis=axis, dtype=kind, out=out[(*before, slice(1, None))])
+        return out
+
+    forward = exclusive if row.exclusivity == "exclusive" else inclusive
+    return forward if row.direction == "increasing" else lambda x: forward(x[turn])[turn]
+
+
+def own_call(row: Row, device: Any) -> Callable[[Any], Any]:
+    """Return how this package computes a row, NumPy in and NumPy out."""
+    if row.axis is None:
+        return lambda x: functions.round(x, device=device)
+    function = functions.cumulative_sum if row.operator == "sum" else functions.cumulative_prod
+    return lambda x: function(
+        x,
+        axis=row.axis,
+        dtype=row.type,
+        exclusive=row.exclusivity == "exclusive",
+        reverse=row.direction == "decreasing",
+        device=device,
+    )

@@ -1,0 +1,106 @@
+"""Where a benchmark ran: what must agree for two results to be comparable."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..runtime.device import Device
+    from .clock import Clock
+
+__all__ = ["LIMITS", "header", "machine", "other_machine"]
+
+LIMITS = (
+    "max-buffer-size",
+    "max-storage-buffer-binding-size",
+    "min-storage-buffer-offset-alignment",
+    "max-compute-workgroups-per-dimension",
+    "max-compute-invocations-per-workgroup",
+    "max-compute-workgroup-storage-size",
+)
+
+
+def machine() -> dict[str, Any]:
+    """Return what the computer is, as values that JSON can hold, and nothing that tells whose it is."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count() or 1,
+        "memory_gib": _memory(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() in ("model name", "Model"):
+                return value.strip()
+    return platform.processor() or "unknown processor"
+
+
+def _memory() -> int | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
+    except (AttributeError, ValueError, OSError):  # not a POSIX system
+        return None
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # a source tree on the path, not installed
+        return "unknown"
+
+
+def header(device: Device, clock: Clock, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a reader must know of a run: device, driver, backend, limits, machine, versions and options."""
+    from ..runtime.backend import native_version
+
+    description = device.description
+    return {
+        "device": {
+            "summary": device.summary,
+            "driver": description.driver,
+            "backend": description.backend,
+            "software": description.is_software,
+            "limits": {name: int(device.gpu_device.limits[name]) for name in LIMITS},
+        },
+        "machine": machine(),
+        "versions": {
+            "dmlgpu": _version("dmlgpu"),
+            "wgpu": _version("wgpu"),
+            "wgpu-native": native_version(),
+            "numpy": _version("numpy"),
+            "python": platform.python_version(),
+        },
+        "clock": clock.kind,
+        "clock_reason": clock.reason,
+        "options": dict(options),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def other_machine(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
+    """Return in what two headers differ so that their times say nothing of the code, or None.
+
+    Examples
+    --------
+    >>> from dmlgpu.bench.machine import machine, other_machine
+    >>> here = {"machine": machine(), "device": {"summary": "a GPU"}, "clock": "gpu"}
+    >>> other_machine(here, here | {"clock": "wall"})
+    "clock is 'gpu' in the one and 'wall' in the other"
+    """
+    pairs = [(name, old["machine"].get(name), new["machine"].get(name)) for name in old["machine"]]
+    pairs += [("device", old["device"]["summary"], new["device"]["summary"]), ("clock", old["clock"], new["clock"])]
+    different = [
+        f"{name} is {one!r} in the one and {other!r} in the other" for name, one, other in pairs if one != other
+    ]
+    return ", ".join(different) or None

@@ -1,0 +1,219 @@
+"""Pure: what a run of the benchmark found, as files and tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArgumentError
+from .rows import Row, shape_text
+from .samples import Summary, ratios, summarize
+
+__all__ = ["COLUMNS", "Report", "Result", "cells", "read_report"]
+
+_FORMAT = "dmlgpu bench"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was measured of a row. All times are in seconds, samples in the order they were taken.
+
+    Attributes
+    ----------
+    row : Row
+        What was measured.
+    seconds : list of float
+        The time on the device.
+    copy : str
+        The way to copy that was the fastest for these bytes.
+    copy_seconds : list of float
+        Its time, taken in turn with `seconds`.
+    dispatches : list of str
+        The kernels that ran, in order; a count where one ran several times in a row.
+    upload, download, whole, numpy : list of float
+        The time to bring the input to the device, to bring the result back, and of the whole call, NumPy in and NumPy
+        out, with NumPy's for the same taken in turn; empty where that was not measured.
+    difference : str or None
+        Where the result differs from the oracle's, or None.
+    warnings : list of str
+        Why not to trust the times: a word of `dmlgpu.bench.runner.REASONS`, a colon, and how much.
+    """
+
+    row: Row
+    seconds: list[float]
+    copy: str = ""
+    copy_seconds: list[float] = field(default_factory=list)
+    dispatches: list[str] = field(default_factory=list)
+    upload: list[float] = field(default_factory=list)
+    download: list[float] = field(default_factory=list)
+    whole: list[float] = field(default_factory=list)
+    numpy: list[float] = field(default_factory=list)
+    difference: str | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def time(self) -> Summary:
+        """The time on the device."""
+        return summarize(self.seconds)
+
+    @property
+    def shares(self) -> list[float]:
+        """The copy's time by this row's, pair by pair: 1 is as fast as a copy."""
+        return ratios(self.copy_seconds, self.seconds) if self.copy_seconds else []
+
+    @property
+    def share(self) -> float | None:
+        """The median of `shares`."""
+        return summarize(self.shares).median if self.copy_seconds else None
+
+    @property
+    def speedup(self) -> float | None:
+        """NumPy's time by that of the whole call, the median of pairs."""
+        return summarize(ratios(self.numpy, self.whole)).median if self.whole else None
+
+    @property
+    def noise(self) -> float:
+        """The noise of `shares`, or of `seconds` where there is no copy: the interquartile range by the median."""
+        return summarize(self.shares).noise if self.copy_seconds else self.time.noise
+
+
+@dataclass(frozen=True)
+class Report:
+    """A run.
+
+    Attributes
+    ----------
+    header : mapping
+        The machine, the device, versions and options, as values that JSON can hold.
+    results : sequence of Result
+        In the order they were measured.
+    """
+
+    header: Mapping[str, Any]
+    results: Sequence[Result]
+
+    def json(self) -> str:
+        """Return the file that `read_report` reads."""
+        rows = [asdict(result) for result in self.results]
+        return json.dumps({"format": _FORMAT, "version": _VERSION, "header": self.header, "rows": rows}, indent=1)
+
+    def csv(self) -> str:
+        """Return a table for spreadsheets: plain numbers, times in seconds."""
+        out = io.StringIO(_CSV)
+        out.seek(0, io.SEEK_END)
+        writer = csv.writer(out, lineterminator="\n")
+        for result in self.results:
+            row, time = result.row, result.time
+            measured = [
+                *(row.operator, row.type, shape_text(row.shape), "" if row.axis is None else row.axis),
+                *(row.direction, row.exclusivity, row.kernel, row.elements, row.bytes_moved),
+                *(time.median, time.minimum, result.noise, time.count),
+                *(row.elements / time.median, row.bytes_moved / time.median),
+                *(result.copy, result.share),
+            ]
+            ends = [summarize(x).median if x else "" for x in (result.whole, result.upload, result.download)]
+            end = [result.speedup, result.difference or "same bits", "; ".join(result.warnings)]
+            writer.writerow(["" if value is None else value for value in (*measured, *ends, *end)])
+        return out.getvalue()
+
+    def markdown(self) -> str:
+        """Return the header and a table in Markdown."""
+        lines = [f"{label}: {text}  " for label, text in header_lines(self.header)]
+        lines += ["", f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
+        lines += [f"| {' | '.join(cell.replace('|', '/') for cell in cells(result))} |" for result in self.results]
+        notes = [f"- {result.row.name}: {warning}" for result in self.results for warning in result.warnings]
+        return "\n".join([*lines, *(["", "Warnings:", "", *notes] if notes else [])]) + "\n"
+
+
+_CSV = (
+    "operator,type,shape,axis,direction,exclusivity,kernel,elements,bytes_moved,median_s,minimum_s,noise,samples,"
+    "elements_per_s,bytes_per_s,copy,share_of_copy,whole_s,upload_s,download_s,speedup_over_numpy,result,warnings\n"
+)
+
+COLUMNS = (
+    *("what", "ms", "noise", "G elements/s", "GB/s", "of copy", "whole call, ms", "upload", "download", "x NumPy"),
+    "result",
+)
+"""The columns of the table for readers."""
+
+
+def header_lines(header: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the header for a reader, as labels and texts."""
+    device, machine = header["device"], header["machine"]
+    limits = ", ".join(f"{name} {value}" for name, value in device["limits"].items())
+    memory = f", {machine['memory_gib']} GiB" if machine["memory_gib"] else ""
+    lines = [
+        ("device", f"{device['summary']}{', software' if device['software'] else ''}"),
+        ("driver", device["driver"] or "unknown"),
+        ("limits", limits),
+        ("machine", f"{machine['processor']}, {machine['cores']} cores{memory}, {machine['system']}"),
+        ("versions", ", ".join(f"{name} {value}" for name, value in header["versions"].items())),
+        ("times", "GPU timestamps" if header["clock"] == "gpu" else f"wall clock: {header['clock_reason']}"),
+    ]
+    return [(label, str(text)) for label, text in lines]
+
+
+def cells(result: Result) -> list[str]:
+    """Return a row of the table for readers."""
+    row, time = result.row, result.time
+
+    def number(value: float | None, places: int = 2) -> str:
+        return "" if value is None else f"{value:.{places}f}"
+
+    def milliseconds(samples: Sequence[float]) -> str:
+        return f"{1e3 * summarize(samples).median:.3g}" if samples else ""
+
+    return [
+        row.name,
+        f"{1e3 * time.median:.4g}",
+        f"{100 * result.noise:.0f} %",
+        f"{row.elements / time.median / 1e9:.3g}",
+        f"{row.bytes_moved / time.median / 1e9:.3g}",
+        number(result.share),
+        *(milliseconds(samples) for samples in (result.whole, result.upload, result.download)),
+        number(result.speedup),
+        "same bits" if result.difference is None else f"WRONG: {result.difference}",
+    ]
+
+
+def read_report(path: Path) -> Report:
+    """Read a file that ``dmlgpu bench --json`` wrote.
+
+    Raises
+    ------
+    ArgumentError
+        If it is something else, or of another version.
+    OSError
+        If it cannot be read.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise ArgumentError(f"{path} is no result of 'dmlgpu bench --json': it is not JSON") from None
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise ArgumentError(f"{path} is no result of 'dmlgpu bench --json'")
+    if content.get("version") != _VERSION:
+        raise ArgumentError(
+            f"{path} has version {content.get('version')} of the format, and this dmlgpu reads version {_VERSION}: "
+            "measure again, or compare with the dmlgpu that wrote it"
+        )
+    try:
+        header = {name: content["header"][name] for name in ("device", "machine", "versions", "clock", "clock_reason")}
+        return Report(content["header"] | header, [_result(entry) for entry in content["rows"]])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ArgumentError(f"{path} is damaged: {type(error).__name__}: {error}; measure again") from None
+
+
+def _result(entry: Mapping[str, Any]) -> Result:
+    known = {one.name for one in fields(Result)} - {"row"}
+    row = Row(**(entry["row"] | {"shape": tuple(entry["row"]["shape"])}))
+    result = Result(row, **{name: value for name, value in entry.items() if name in known})
+    if not result.seconds or (result.copy_seconds and len(result.copy_seconds) != len(result.seconds)):
+        raise ValueError(f"{row.name} has {len(result.seconds)} samples and {len(result.copy_seconds)} of the copy")
+    return result

@@ -1,0 +1,287 @@
+"""Measures rows on a device."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import reference
+from ..array import asarray
+from ..dtypes import by_name
+from ..passes import Plan
+from ..plan import plan_problem
+from ..problem import ElementwiseProblem, Layout, Operator, RoundingMode, ScanProblem, round_problem, scan_problem
+from ..runtime.execute import submit
+from .clock import BufferCopy, Clock, Work, work_of
+from .copying import COPIES, padded, plan_copy
+from .data import Data, numpy_call, own_call
+from .results import Result
+from .rows import AUTO, Row
+from .samples import ratios, summarize
+
+if TYPE_CHECKING:
+    from ..runtime.device import Buffer, Device
+
+__all__ = ["BUFFER_COPY", "MEMCPY", "REASONS", "Options", "Runner", "problem_of"]
+
+BUFFER_COPY = "buffer-to-buffer"
+MEMCPY = "memcpy"
+_MOST_SAMPLES = 10
+"""How many times `min_samples` are taken at most to get below `max_noise`."""
+_SHORTEST = {"gpu": 50e-6, "wall": 2e-3}
+"""Seconds below which a time is too short to trust: timestamps have resolutions of up to a microsecond, and wall time
+contains submission and waiting."""
+_SLOWER = 1.3
+"""How much slower a copy may become during a run before the machine is said to be busy or throttled."""
+
+REASONS = {
+    "noisy": "half of the samples lie farther apart, by the median, than --max-noise: close other programs",
+    "few samples": "the --timeout came before --min-samples",
+    "too short": "the time is near the clock's resolution: use more elements",
+    "throttled": "the copy took so many times as long as at the start of its group, so the machine was busy or "
+    "throttled: shares of the copy allow for that, times do not",
+}
+"""What the words mean that a result's warnings begin with."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to measure.
+
+    Attributes
+    ----------
+    min_samples : int
+        At least so many samples.
+    max_noise : float
+        Go on sampling while the noise is larger, and warn if it stays so: the interquartile range by the median.
+    timeout : float
+        Seconds after which a row gets no more samples.
+    whole : bool
+        Whether to measure the whole call, too, and NumPy.
+    """
+
+    min_samples: int = 7
+    max_noise: float = 0.1
+    timeout: float = 30.0
+    whole: bool = True
+
+
+def problem_of(row: Row) -> ScanProblem | ElementwiseProblem:
+    """Return the problem of a row over packed tensors."""
+    element, layout = by_name(row.type), Layout.packed(row.shape)
+    if row.axis is None:
+        return round_problem(element, RoundingMode.HALF_EVEN, layout, layout)
+    return scan_problem(
+        element,
+        Operator(row.operator),
+        layout,
+        layout,
+        axis=row.axis,
+        exclusive=row.exclusivity == "exclusive",
+        reverse=row.direction == "decreasing",
+    )
+
+
+@dataclass
+class _Group:
+    """Rows of one type and size share buffers and copies."""
+
+    source: Buffer
+    target: Buffer
+    nbytes: int
+    copies: dict[str, Work | BufferCopy] = field(default_factory=dict)
+    fastest: str = ""
+    copy_median: float = 0.0
+
+
+class Runner:
+    """Measures rows on a device.
+
+    Parameters
+    ----------
+    device : Device
+        Where.
+    options : Options
+        How.
+    timestamps : bool
+        Whether to use the device's timestamps if it has any.
+    """
+
+    def __init__(self, device: Device, options: Options, *, timestamps: bool = True) -> None:
+        self.device = device
+        self.options = options
+        self.clock = Clock(device, timestamps=timestamps)
+        self._data = Data()
+
+    def run(self, rows: Iterable[Row], begin: Callable[[Row], None] = lambda row: None) -> Iterator[Result]:
+        """Yield the results of rows, each group of equal type and size behind those of its copies.
+
+        Parameters
+        ----------
+        rows : iterable of Row
+            What to measure.
+        begin : callable
+            Called with each row before it is measured.
+        """
+
+        def size(row: Row) -> tuple[str, int]:
+            return row.type, row.elements
+
+        ordered = list(rows)
+        first: dict[tuple[str, int], int] = {}
+        for number, row in enumerate(ordered):
+            first.setdefault(size(row), number)
+        for (kind, count), members in groupby(sorted(ordered, key=lambda row: first[size(row)]), key=size):
+            copy = Row("copy", kind, (count,))
+            with ExitStack() as stack:
+                group = self._group(copy, stack)
+                begin(copy)
+                yield from self._copies(copy, group)
+                # Rows with the same input follow each other, so that it is generated once.
+                for row in sorted(members, key=lambda row: row.operator):
+                    begin(row)
+                    yield self._row(row, group)
+
+    def _group(self, copy: Row, stack: ExitStack) -> _Group:
+        nbytes = copy.elements * copy.itemsize
+        buffers = []
+        for _ in range(2):
+            buffers.append(self.device.allocate(padded(nbytes)))
+            stack.callback(buffers[-1].release)
+        group = _Group(buffers[0], buffers[1], nbytes)
+        source, target = (buffer.gpu_buffer for buffer in buffers)
+        for way in COPIES:
+            plan = plan_copy(way, nbytes, self.device.limits, copy.itemsize)
+            group.copies[way.name] = work_of(self.device, plan, source, target)
+        group.copies[BUFFER_COPY] = BufferCopy(source, target, padded(nbytes))
+        return group
+
+    def _copies(self, copy: Row, group: _Group) -> Iterator[Result]:
+        """Measure all ways to copy, in turn, and remember the fastest kernel."""
+        x = self._data.input(copy)
+        self.device.upload(group.source, 0, np.ascontiguousarray(x))
+        host = np.empty_like(x)
+
+        def memcpy() -> float:
+            started = time.perf_counter()
+            np.copyto(host, x)
+            return time.perf_counter() - started
+
+        differences: dict[str, str | None] = {}
+        for name, work in group.copies.items():
+            self._clear(group.target)
+            self.clock.seconds(work)
+            differences[name] = self._difference(group, x, x)
+        takers = [_taker(self.clock, work) for work in group.copies.values()]
+        names = [*group.copies, MEMCPY]
+        samples = self._sample([*takers, memcpy], noise_of=0)
+        medians = {name: summarize(taken).median for name, taken in zip(names, samples, strict=True)}
+        group.fastest = min((way.name for way in COPIES), key=lambda name: medians[name])
+        group.copy_median = medians[group.fastest]
+        fastest = samples[names.index(group.fastest)]
+        for name, taken in zip(names, samples, strict=True):
+            row = replace(copy, kernel=name)
+            result = Result(row, taken, group.fastest, fastest, [name], difference=differences.get(name))
+            yield replace(result, warnings=self._warnings(result, group, wall=name == MEMCPY))
+
+    def _row(self, row: Row, group: _Group) -> Result:
+        x = np.ascontiguousarray(self._data.input(row))
+        self.device.upload(group.source, 0, x)
+        self._clear(group.target)
+        plan = plan_problem(problem_of(row), self.device.limits, kernel=None if row.kernel == AUTO else row.kernel)
+        work = work_of(self.device, plan, group.source.gpu_buffer, group.target.gpu_buffer)
+        self.clock.seconds(work)  # warm, and checked before a copy writes to the same place
+        difference = self._difference(group, x, self._data.expected(row))
+        copied, seconds = self._sample([_taker(self.clock, group.copies[group.fastest]), _taker(self.clock, work)])
+        result = Result(row, seconds, group.fastest, copied, _dispatches(plan))
+        if self.options.whole and row.kernel == AUTO:
+            result, wrong = self._whole(result, x)
+            difference = difference or wrong
+        result = replace(result, difference=difference)
+        return replace(result, warnings=self._warnings(result, group))
+
+    def _clear(self, buffer: Buffer) -> None:
+        """Fill with zeros, so that results of an earlier row are not taken for those of this one."""
+        with self.device.lock:
+            encoder = self.device.gpu_device.create_command_encoder()
+            encoder.clear_buffer(buffer.gpu_buffer)
+            submit(self.device.gpu_device, [encoder.finish()])
+
+    def _difference(self, group: _Group, x: Any, expected: Any) -> str | None:
+        out = np.empty_like(x)
+        self.device.download(group.target, 0, out)
+        return reference.first_difference(out, expected)
+
+    def _whole(self, result: Result, x: Any) -> tuple[Result, str | None]:
+        """Measure the way from NumPy to NumPy, and its parts."""
+        row, device = result.row, self.device
+        ours, theirs = own_call(row, device), numpy_call(row)
+        there = asarray(x, device)
+        found = ours(x)
+
+        def upload() -> None:
+            array = asarray(x, device)
+            array.reshape(-1)[:1].numpy()  # the device has it all when it can give the first element back
+            array.release()
+
+        takers = [_timed(call) for call in (lambda: theirs(x), lambda: ours(x), upload, there.numpy)]
+        numpy, whole, up, down = self._sample(takers, noise_of=1)
+        there.release()
+        difference = reference.first_difference(np.asarray(found), self._data.expected(row))
+        return replace(result, numpy=numpy, whole=whole, upload=up, download=down), difference
+
+    def _sample(self, takers: Sequence[Callable[[], float]], noise_of: int | None = None) -> list[list[float]]:
+        """Take samples in turn until there are enough, the noise is low enough, or the time is over.
+
+        The noise is that of one series, or of the ratios of the first two.
+        """
+        options = self.options
+        samples: list[list[float]] = [[] for _ in takers]
+        started = time.monotonic()
+        while True:
+            for take, taken in zip(takers, samples, strict=True):
+                taken.append(take())
+            series = ratios(samples[0], samples[1]) if noise_of is None else samples[noise_of]
+            enough = len(series) >= options.min_samples
+            calm = enough and summarize(series).noise <= options.max_noise
+            over = time.monotonic() - started >= options.timeout
+            if calm or over or len(series) >= _MOST_SAMPLES * options.min_samples:
+                return samples
+
+    def _warnings(self, result: Result, group: _Group, *, wall: bool = False) -> list[str]:
+        options, found = self.options, []
+        kind = "wall" if wall else self.clock.kind
+        if result.noise > options.max_noise:
+            found.append(f"noisy: {100 * result.noise:.0f} %")
+        if len(result.seconds) < options.min_samples:
+            found.append(f"few samples: {len(result.seconds)} of {options.min_samples}")
+        if result.time.median < _SHORTEST[kind]:
+            found.append(f"too short: {1e6 * result.time.median:.3g} us")
+        drift = summarize(result.copy_seconds).median / group.copy_median if result.copy_seconds else 1.0
+        if drift > _SLOWER:
+            found.append(f"throttled: {drift:.2f} x")
+        return found
+
+
+def _taker(clock: Clock, work: Work | BufferCopy) -> Callable[[], float]:
+    return lambda: clock.seconds(work)
+
+
+def _timed(call: Callable[[], object]) -> Callable[[], float]:
+    def take() -> float:
+        started = time.perf_counter()
+        call()
+        return time.perf_counter() - started
+
+    return take
+
+
+def _dispatches(plan: Plan) -> list[str]:
+    runs = [(name, len(list(some))) for name, some in groupby(one.pipeline.kernel for one in plan.passes)]
+    return [name if count == 1 else f"{count} x {name}" for name, count in runs]

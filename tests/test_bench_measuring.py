@@ -1,0 +1,113 @@
+"""The ways to copy, the clock, and what samples say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dmlgpu.bench.clock import BufferCopy, Clock, work_of
+from dmlgpu.bench.copying import COPIES, GRAIN, Copy, padded, plan_copy
+from dmlgpu.bench.samples import median_interval, ratios, summarize
+from dmlgpu.dtypes import by_name
+from dmlgpu.plan import plan_scan
+from dmlgpu.problem import Layout, Operator, scan_problem
+from dmlgpu.runtime.device import Device
+from dmlgpu.windows import Limits
+
+
+class TestCopies:
+    def test_there_are_enough_of_them(self) -> None:
+        assert len({(copy.unit, copy.units, copy.apart) for copy in COPIES}) >= 4
+        assert all(GRAIN % copy.workgroup_bytes == 0 for copy in COPIES)
+
+    @pytest.mark.parametrize("copy", COPIES, ids=lambda copy: copy.name)
+    def test_large_copies_are_cut(self, copy: Copy) -> None:
+        limits = Limits(binding_bytes=2**20 + 4, dispatch_elements=2**30)
+        plan = plan_copy(copy, 5 * 2**20 + 1, limits)
+        assert [one.output.offset for one in plan.passes] == [i * 2**20 for i in range(6)]
+        assert sum(one.output.size for one in plan.passes) == padded(5 * 2**20 + 1)
+        assert all(one.input == one.output for one in plan.passes)
+        small = plan_copy(copy, 2**20, Limits(dispatch_elements=2**15), itemsize=2)
+        assert {one.elements for one in small.passes} == {2**15}
+
+    @pytest.mark.parametrize("copy", COPIES, ids=lambda copy: copy.name)
+    @pytest.mark.parametrize("nbytes", [4, 4096, 4100, 300_000])
+    def test_every_byte_arrives(self, device: Device, copy: Copy, nbytes: int) -> None:
+        x = np.random.default_rng(nbytes).integers(0, 256, padded(nbytes), np.uint8)
+        source, target = device.allocate(x.nbytes), device.allocate(x.nbytes)
+        device.upload(source, 0, x)
+        plan = plan_copy(copy, nbytes, Limits(binding_bytes=2**17, offset_alignment=256))
+        assert Clock(device).seconds(work_of(device, plan, source.gpu_buffer, target.gpu_buffer)) > 0
+        out = np.zeros_like(x)
+        device.download(target, 0, out)
+        np.testing.assert_array_equal(out, x)
+        source.release()
+        target.release()
+
+
+class TestClock:
+    def test_a_device_with_timestamps(self, device: Device) -> None:
+        clock = Clock(device)
+        has = "timestamp-query" in device.gpu_device.features
+        assert clock.kind == ("gpu" if has else "wall")
+        assert (clock.reason is None) == has
+
+    def test_a_device_without_timestamps_says_so(self, modest_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("dmlgpu.bench.clock.timestamp_period", lambda gpu_device: None)
+        clock = Clock(modest_device)
+        assert clock.kind == "wall"
+        assert clock.reason is not None
+        assert clock.reason.startswith("the device has no timestamps: times are the host's")
+        source, target = (modest_device.allocate(GRAIN).gpu_buffer for _ in range(2))
+        assert clock.seconds(BufferCopy(source, target, GRAIN)) > 0
+        assert clock.seconds(work_of(modest_device, plan_copy(COPIES[0], 64, Limits()), source, target)) > 0
+
+    def test_timestamps_can_be_refused(self, device: Device) -> None:
+        clock = Clock(device, timestamps=False)
+        assert clock.kind == "wall"
+        assert clock.reason is not None
+        assert clock.reason.startswith("timestamps were not asked for")
+
+    def test_plans_with_state_in_several_submissions(self, device: Device) -> None:
+        x = np.arange(300_000, dtype=np.int32)
+        layout = Layout.packed(x.shape)
+        problem = scan_problem(by_name("int32"), Operator.SUM, layout, layout, axis=0)
+        source, target = device.allocate(x.nbytes), device.allocate(x.nbytes)
+        device.upload(source, 0, x)
+        plan = plan_scan(problem, Limits(binding_bytes=2**20 - 256))
+        work = work_of(device, plan, source.gpu_buffer, target.gpu_buffer)
+        assert sum(map(len, work.batches)) == len(plan.passes) > 1
+        copy = BufferCopy(source.gpu_buffer, target.gpu_buffer, x.nbytes)
+        copied, scanned = Clock(device).in_turn([copy, work], 2)
+        assert len(copied) == len(scanned) == 2
+        out = np.zeros_like(x)
+        device.download(target, 0, out)
+        np.testing.assert_array_equal(out, np.cumsum(x, dtype=np.int32))
+        source.release()
+        target.release()
+
+
+class TestSamples:
+    def test_a_summary(self) -> None:
+        summary = summarize([4.0, 1.0, 2.0, 3.0, 100.0])
+        assert (summary.median, summary.minimum, summary.count) == (3.0, 1.0, 5)
+        assert summary.noise == pytest.approx(2 / 3)
+
+    def test_ratios_are_taken_pair_by_pair(self) -> None:
+        assert ratios([2.0, 30.0], [1.0, 10.0]) == [2.0, 3.0]
+        with pytest.raises(ValueError, match="zip"):
+            ratios([1.0], [1.0, 2.0])
+
+    @pytest.mark.parametrize(("count", "cut"), [(1, 0), (5, 0), (7, 0), (9, 1), (20, 5), (100, 39)])
+    def test_the_interval_of_a_median(self, count: int, cut: int) -> None:
+        """The ranks of the sign test's tables."""
+        values = [float(i) for i in range(count)]
+        assert median_interval(values[::-1]) == (float(cut), float(count - 1 - cut))
+
+    def test_the_interval_covers_as_often_as_it_says(self) -> None:
+        rng = np.random.default_rng(0)
+        hits = 0
+        for _ in range(2000):
+            low, high = median_interval(list(rng.exponential(size=25)))
+            hits += low <= np.log(2) <= high
+        assert hits >= 0.95 * 2000

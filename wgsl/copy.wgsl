@@ -1,0 +1,38 @@
+// Copies memory and does nothing else: the ceiling that benchmarks divide by. No operator runs it.
+//
+// Which way of copying is fastest depends on the device, so there are several: see dmlgpu/bench/copying.py.
+// Grid: workgroups of 64 invocations; an invocation `units` units, which are words or vectors of four words.
+// Bindings: 0 params, 1 input, 2 output. params.count is the number of units, a multiple of 64 * `units`.
+// Constants: units; apart, the distance between an invocation's units: 1, or 64 so that neighbours read neighbours.
+// Bytes moved: one read and one write a byte.
+
+#import "lib/params.wgsl"
+#import <unit>
+
+override units: u32 = 1u;
+override apart: u32 = 1u;
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let first = workgroup_number(workgroup) * 64u * units + select(lane, lane * units, apart == 1u);
+    if (first >= params.count) {
+        return;
+    }
+    if (units == 1u) {
+        output_units[first] = input_units[first];
+    } else if (units == 4u) {
+        // All reads before the first write, so that they are under way together.
+        let a = input_units[first];
+        let b = input_units[first + apart];
+        let c = input_units[first + 2u * apart];
+        let d = input_units[first + 3u * apart];
+        output_units[first] = a;
+        output_units[first + apart] = b;
+        output_units[first + 2u * apart] = c;
+        output_units[first + 3u * apart] = d;
+    } else {
+        for (var i = 0u; i < units; i += 1u) {
+            output_units[first + i * apart] = input_units[first + i * apart];
+        }
+    }
+}
