@@ -10,7 +10,15 @@ from .problem import Dimension, ElementwiseProblem, ScanProblem
 from .scans import KERNELS, scan_passes
 from .windows import Limits, Window, chunk_sizes, windows
 
-__all__ = ["KERNELS", "any_placement", "is_in_place", "plan_elementwise", "plan_problem", "plan_scan"]
+__all__ = [
+    "KERNELS",
+    "any_placement",
+    "is_in_place",
+    "plan_elementwise",
+    "plan_problem",
+    "plan_scan",
+    "plans_of_any_placement",
+]
 
 _ELEMENTS_A_WORKGROUP = 64
 _FLOAT_FORMATS = {"float16": (10, 15), "float32": (23, 127), "float64": (52, 1023)}
@@ -39,13 +47,33 @@ def is_in_place(problem: ScanProblem | ElementwiseProblem) -> bool:
 def any_placement(problem: ScanProblem | ElementwiseProblem, limits: Limits) -> list[int]:
     """Return sizes of windows that fit wherever the two tensors lie, in one buffer or two.
 
-    A plan made with them needs the same scratch memory for every placement, so that it can be told beforehand.
+    Plans made with them have the same windows for every placement; see `plans_of_any_placement`.
     """
     window, elements = _whole(problem)
     # Half a binding for each tensor, should both lie so near that they share one.
     capacity = limits.binding_bytes // 2 - (limits.offset_alignment + 4)
     itemsizes = (elements[0].itemsize, elements[1].itemsize)
     return chunk_sizes((*window.batch, window.axis), itemsizes, capacity, limits.dispatch_elements)
+
+
+def plans_of_any_placement(problem: ScanProblem | ElementwiseProblem, limits: Limits) -> list[Plan]:
+    """Return a plan for each way in which the two tensors may lie, in windows of `any_placement`.
+
+    Parameters
+    ----------
+    problem : ScanProblem or ElementwiseProblem
+        What to compute.
+    limits : Limits
+        What the device can do.
+
+    Returns
+    -------
+    list of Plan
+        For two buffers and, if the layouts allow it, in place. Which one needs more scratch memory differs.
+    """
+    chunks = any_placement(problem, limits)
+    placements = (False, True) if is_in_place(problem) else (False,)
+    return [plan_problem(problem, limits, one_buffer=one_buffer, chunks=chunks) for one_buffer in placements]
 
 
 def plan_scan(

@@ -344,3 +344,19 @@ def test_initialization_and_execution_in_one_encoder(session: Session) -> None:
     places = {"source": Place(0, 16, 20), "persistent": Place(1, 0, 256), "output": Place(1, 256, 20)}
     session.check(SUM(source, tensor(5), 0, 1), x, places, [64, 280])
     assert session.device.GetDeviceRemovedReason() == dml.S_OK
+
+
+@pytest.mark.parametrize("shape", [(70, 5000), (2, 9000), (5000, 3), (300, 40)])
+def test_the_temporary_resource_suffices_for_two_buffers_and_in_place(session: Session, shape: tuple[int, int]) -> None:
+    """In place another kernel may run, which needs other scratch memory."""
+    described = tensor(*shape)
+    struct = SUM(described, described, 1 if shape[0] < 1000 else 0)
+    needed = session.compile(struct).GetBindingProperties().TemporaryResourceSize
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    x[-1, -1] = np.inf
+    sizes = [x.nbytes, x.nbytes, max(16, needed)]
+    places = {"input": Place(0, 0, x.nbytes), "output": Place(1, 0, x.nbytes)}
+    if needed:
+        places["temporary"] = Place(2, 0, needed)
+    session.check(struct, x, places, sizes)
+    session.check(struct, x, places | {"output": Place(0, 0, x.nbytes)}, sizes)

@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArrayTypeError
-from ..plan import any_placement, is_in_place, plan_problem
+from ..plan import any_placement, is_in_place, plans_of_any_placement
 from .binding_rules import Slot, exactly, one_buffer, optional_buffer
 from .binding_structs import DML_BINDING_DESC, DML_BINDING_PROPERTIES
 from .constants import (
@@ -150,9 +150,11 @@ class IDMLCompiledOperator(IDMLDispatchable):
                 )
         problem = operator_problem(operator)
         self._chunks = any_placement(problem, runtime.limits)
-        plan = plan_problem(problem, runtime.limits, chunks=self._chunks)
-        runtime.compile(plan)
-        self._temporary_size = _round_up(plan.scratch_bytes, DML_TEMPORARY_BUFFER_ALIGNMENT)
+        plans = plans_of_any_placement(problem, runtime.limits)
+        for plan in plans:
+            runtime.compile(plan)
+        scratch = max(plan.scratch_bytes for plan in plans)
+        self._temporary_size = _round_up(scratch, DML_TEMPORARY_BUFFER_ALIGNMENT)
         # What the debug layer knows: whether an initialization was recorded, and which persistent resources it fills.
         self._initialized = False
         self._filled: list[tuple[weakref.ref[Any], int]] = []
