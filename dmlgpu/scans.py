@@ -65,8 +65,8 @@ def scan_passes(
     kernel : str, optional
         Force one of `KERNELS` where it is possible.
     silent : int
-        For tests: about one in so many workgroups of a chain keeps its carry to itself, as if it had been stopped; 0
-        for none.
+        For tests: about one in so many workgroups of a chain dawdles and then keeps its carry to itself, as if it had
+        been stopped; 0 for none.
     """
     length, chunks = problem.axis.size, list(chunks)
     in_tiles = chunks[-1] >= length or chunks[-1] % TILE == 0
@@ -88,7 +88,7 @@ def scan_passes(
         elif kernel == "tiles":
             yield from _tiles(problem, window, limits, one_buffer, window.first // chunks[-1])
         else:
-            yield from _chain(problem, window, limits, one_buffer, silent)
+            yield from _chain(problem, window, limits, one_buffer, window.first // chunks[-1], silent)
 
 
 def _choose(problem: ScanProblem, limits: Limits, in_place: bool) -> str:
@@ -196,10 +196,12 @@ def _tiles(problem: ScanProblem, window: Window, limits: Limits, one_buffer: boo
         )
 
 
-def _chain(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool, silent: int) -> Iterator[Pass]:
+def _chain(
+    problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool, number: int, silent: int
+) -> Iterator[Pass]:
     by_tile = window.slices * -(-window.axis.size // TILE)
     words = problem.element.accumulator_size // 4
-    state = 8 + 8 * window.slices + (6 * words + 1) * by_tile
+    state = 8 + 16 * window.slices + (6 * words + 1) * by_tile
     constants = {"exact_grid": int(by_tile <= limits.workgroups)}
     if silent:
         constants["patience"] = 20
@@ -218,6 +220,7 @@ def _chain(problem: ScanProblem, window: Window, limits: Limits, one_buffer: boo
         slots={"tile": tile},
         quads=quads,
         phase=silent,
+        group=number % 2,
     )
 
 

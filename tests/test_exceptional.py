@@ -15,6 +15,7 @@ from dmlgpu.plan import KERNELS
 from dmlgpu.problem import Layout, Operator, scan_problem
 from dmlgpu.runtime.device import Device
 from dmlgpu.scans import scan_passes
+from dmlgpu.windows import TILE
 
 from .harness import check_scan, expected_scan, numbers, scan
 
@@ -133,9 +134,12 @@ def test_the_examples(device: Device) -> None:
         assert small.tolist() == [np.float32(-3e38), 0, np.float32(3e38)]
 
 
+@pytest.mark.parametrize("window", [None, 9 * TILE, 3 * TILE], ids=str)
 @pytest.mark.parametrize("silent", [1, 2, 3])
-def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(device: Device, silent: int) -> None:
-    """As if they had been stopped: whoever waits for them works the carry out."""
+def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(
+    device: Device, silent: int, window: int | None
+) -> None:
+    """As if they had been stopped: whoever waits for them works the carry out, and may finish before them."""
     for x, operator, exclusive in (
         (numbers((2, 60_000), np.float32), "sum", False),
         (numbers((3, 50_001), np.int64), "product", True),
@@ -144,12 +148,14 @@ def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(device:
         layout = Layout.packed(x.shape)
         element = dtypes.by_dtype(x.dtype)
         problem = scan_problem(element, Operator(operator), layout, layout, axis=1, exclusive=exclusive)
-        passes = tuple(scan_passes(problem, device.limits, x.shape, kernel="chain", silent=silent))
-        assert [one.pipeline.kernel for one in passes] == ["scan_chain_clear", "scan_chain"]
+        chunks = (len(x), window or x.shape[1])
+        passes = tuple(scan_passes(problem, device.limits, chunks, kernel="chain", silent=silent))
+        assert [one.pipeline.kernel for one in passes[:2]] == ["scan_chain_clear", "scan_chain"]
+        assert (len(passes) > 2) == (window is not None)
         with device.lock:
             source, target = device.allocate(x.nbytes), device.allocate(x.nbytes)
             device.upload(source, 0, x)
-            plan = Plan(passes, passes[0].state_bytes)
+            plan = Plan(passes, max(one.state_bytes for one in passes))
             device._executor.run(plan, source.gpu_buffer, target.gpu_buffer, device.limits.dispatch_elements)
             got = np.empty_like(x)
             device.download(target, 0, got)

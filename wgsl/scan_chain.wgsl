@@ -25,13 +25,15 @@ override patience: u32 = 2000u;
 // There are as many workgroups as tiles: software drivers do better without the early return.
 override exact_grid: bool = false;
 
+const DELAY = 20000u;
+
 var<workgroup> turn: vec3<u32>;
 
 // What tile `tile` of a slice goes on from.
 fn wait_for_carry(slice: u32, tile: u32, place: Place) -> Carry {
     var start = fresh_carry();
     if (params.resume == 1u) {
-        start = load_carry(carry_word(slice));
+        start = load_carry(carry_word(slice, params.group));
     }
     // Walk back from the record wanted to the last one that is there, or to the start.
     var origin = tile;
@@ -55,7 +57,12 @@ fn wait_for_carry(slice: u32, tile: u32, place: Place) -> Carry {
     return result;
 }
 
-// For tests: which workgroups keep their carry to themselves, as if they had been stopped.
+// Where a slice keeps ~t, if carries are absorbed from tile t on: a number that only grows.
+fn absorbed_word(slice: u32) -> u32 {
+    return carry_word(slice, 0u) + CARRY_SPARE;
+}
+
+// For tests: which workgroups dawdle and then keep their carry to themselves, as if they had been stopped.
 fn is_silent(ticket: u32) -> bool {
     return params.phase != 0u && ((ticket * 2654435761u) >> 16u) % params.phase == 0u;
 }
@@ -66,7 +73,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     if (lane == 0u) {
         let ticket = atomicAdd(&state[TICKET], 1u);
         let slice = ticket % params.count;
-        turn = vec3<u32>(slice, ticket / params.count, atomicLoad(&state[carry_word(slice) + CARRY_SPARE]));
+        turn = vec3<u32>(slice, ticket / params.count, atomicLoad(&state[absorbed_word(slice)]));
     }
     let mine = workgroupUniformLoad(&turn);
     let slice = mine.x;
@@ -74,7 +81,6 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     if (!exact_grid && tile >= params.tiles) {
         return;
     }
-    // The spare word tells from which tile on the carries are absorbed, as a number that only grows.
     let classes = EXCEPTIONS && tile >= ~mine.z;
     let place = place_of(slice);
     let begin = tile * TILE;
@@ -83,6 +89,10 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     let count = min(params.length - begin, TILE);
     fold_tile(lane, input, count, classes);
     if (lane == 0u) {
+        let delay = select(0u, DELAY, is_silent(tile * params.count + slice));
+        for (var i = 0u; i < delay; i += 1u) {
+            atomicAdd(&state[DELAYS], 1u);
+        }
         carry = wait_for_carry(slice, tile, place);
     }
     let settled = settle_tile(lane, input, output, count, 0u, classes);
@@ -92,10 +102,10 @@ fn main(@builtin(local_invocation_index) lane: u32) {
             publish(ticket, carry);
         }
         if (EXCEPTIONS && is_absorbed(carry)) {
-            atomicMax(&state[carry_word(slice) + CARRY_SPARE], ~(tile + 1u));
+            atomicMax(&state[absorbed_word(slice)], ~(tile + 1u));
         }
         if (params.suspend == 1u && tile + 1u == params.tiles) {
-            store_carry(carry_word(slice), carry);
+            store_carry(carry_word(slice, 1u - params.group), carry);
         }
     }
     put_tile(lane, output, count, settled);

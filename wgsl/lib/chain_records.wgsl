@@ -6,16 +6,19 @@
 #import "lib/carry_state.wgsl"
 
 const TICKET = 0u;
+const DELAYS = 1u;
 const HEADER_WORDS = 8u;
 const WRITTEN = 1u;
 const RECORD_WORDS = 6u * WORDS + 1u;
 
-fn carry_word(slice: u32) -> u32 {
-    return HEADER_WORDS + slice * CARRY_WORDS;
+// Where a slice's carry between windows is. There are two, which windows read and write in turn: by the time the last
+// tile of a window hands its carry on, the first may not have read its own, if others worked out what it owed them.
+fn carry_word(slice: u32, side: u32) -> u32 {
+    return HEADER_WORDS + (side * params.count + slice) * CARRY_WORDS;
 }
 
 fn record_word(ticket: u32) -> u32 {
-    return HEADER_WORDS + params.count * CARRY_WORDS + ticket * RECORD_WORDS;
+    return HEADER_WORDS + 2u * params.count * CARRY_WORDS + ticket * RECORD_WORDS;
 }
 
 fn publish_halves(word: u32, value: u32) {

@@ -21,8 +21,9 @@ struct Params {
     grid_width: u32,            // workgroups in a row of the grid
     mode: u32,                  // rounding mode: 0 half to even, 1 toward zero, 2 half away from zero
     zero: u32,                  // 0, unknown to the compiler
-    phase: u32,                 // of scan_slices: what a window's pass does
-    group: u32,                 // elements of the slice before the group of windows that share their phases
+    phase: u32,                 // of scan_slices: what a window's pass does; of scan_chain: 0, but in tests
+    group: u32,                 // of scan_slices: elements of the slice before the windows that share their phases;
+                                // of scan_chain: which of two carries the window begins with
     unused_0: u32,
     unused_1: u32,
     unused_2: u32,
