@@ -14,7 +14,7 @@ fn fresh_carry() -> Carry {
 
 // Whether results of the next tile go on from something: s + c, each where present.
 fn has_base(carry: Carry) -> bool {
-    return carry.has_s || carry.tiles > 0u;
+    return carry.has_s | (carry.tiles > 0u);
 }
 
 fn base_of(carry: Carry) -> Accumulator {
@@ -27,8 +27,8 @@ fn base_of(carry: Carry) -> Accumulator {
 // Whether only the classes of further elements count. s alone can be a product's zero by underflow, or have overflowed,
 // where the results so far have not.
 fn is_absorbed(carry: Carry) -> bool {
-    let exceptions = is_exceptional(carry.s) && is_exceptional(carry.last);
-    return carry.has_s && (exceptions || (is_absorbing(carry.s) && is_zero(carry.s) && is_zero(carry.last)));
+    let exceptions = is_exceptional(carry.s) & is_exceptional(carry.last);
+    return carry.has_s & (exceptions | (is_absorbing(carry.s) & is_zero(carry.s) & is_zero(carry.last)));
 }
 
 // What follows a tile with these results.

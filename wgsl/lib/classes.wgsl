@@ -10,7 +10,7 @@ fn top_word(a: Accumulator) -> u32 {
 }
 
 fn is_nan(a: Accumulator) -> bool {
-    return magnitude(a) > INFINITE || (is_exceptional(a) && WORDS == 2u && to_words(a).x != 0u);
+    return (magnitude(a) > INFINITE) | (is_exceptional(a) & (WORDS == 2u) & (to_words(a).x != 0u));
 }
 
 // The class of a fold of classes (class_of): to be joined with `|`, but IS_NEGATIVE with `^`.

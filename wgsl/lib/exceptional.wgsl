@@ -9,7 +9,7 @@ fn magnitude(a: Accumulator) -> u32 {
 }
 
 fn is_exceptional(a: Accumulator) -> bool {
-    return EXCEPTIONS && magnitude(a) >= INFINITE;
+    return EXCEPTIONS & (magnitude(a) >= INFINITE);
 }
 
 fn is_zero(a: Accumulator) -> bool {
@@ -17,9 +17,10 @@ fn is_zero(a: Accumulator) -> bool {
     return ((words[WORDS - 1u] << 1u) | (words[0] << (2u - WORDS))) == 0u;
 }
 
-// Whether every left fold from `a` on has only NaN, infinities and a product's zeros.
+// Whether every left fold from `a` on has only NaN, infinities and a product's zeros. Without branches (`||`): with
+// them SwiftShader never finishes compiling a product's scan_rows.
 fn is_absorbing(a: Accumulator) -> bool {
-    return EXCEPTIONS && (is_exceptional(a) || (product && is_zero(a)));
+    return EXCEPTIONS & (is_exceptional(a) | (product & is_zero(a)));
 }
 
 // What stands for an element where the fold before it is absorbing: NaN, infinity and a product's zero for themselves,

@@ -1,6 +1,7 @@
 // IEEE-754 binary64 as pairs of u32, low word first: sum and product, rounded to nearest, ties to even, subnormals
 // included. A NaN that comes out is a quiet one, always the same. Integer arithmetic only: no compiler's rules for
 // floats and no device's flushing of subnormals apply. docs/float64.md has the reasoning.
+// `|` and `&` instead of `||` and `&&`, which branch: SwiftShader never finishes compiling kernels full of those.
 
 #import "lib/int64.wgsl"
 
@@ -77,7 +78,7 @@ fn add_f64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
     let field = f64_field(large);
     if (field == F64_SPECIAL) {
         let opposite_infinities = all((large ^ small) == vec2<u32>(0u, F64_SIGN));
-        return select(large, F64_NAN, opposite_infinities || less64(F64_INFINITY, f64_magnitude(large)));
+        return select(large, F64_NAN, opposite_infinities | less64(F64_INFINITY, f64_magnitude(large)));
     }
     // Ten bits more than the significands have are enough: where the smaller one loses others, it is so much smaller
     // that at most one leading digit cancels.
@@ -100,9 +101,9 @@ fn multiply_f64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
     if (max(a_field, b_field) == F64_SPECIAL) {
         let a_magnitude = f64_magnitude(a);
         let b_magnitude = f64_magnitude(b);
-        let not_a_number = less64(F64_INFINITY, a_magnitude) || less64(F64_INFINITY, b_magnitude);
-        let zero_times_infinity = is_zero64(a_magnitude) || is_zero64(b_magnitude);
-        return select(vec2<u32>(F64_INFINITY.x, F64_INFINITY.y | sign), F64_NAN, not_a_number || zero_times_infinity);
+        let not_a_number = less64(F64_INFINITY, a_magnitude) | less64(F64_INFINITY, b_magnitude);
+        let zero_times_infinity = is_zero64(a_magnitude) | is_zero64(b_magnitude);
+        return select(vec2<u32>(F64_INFINITY.x, F64_INFINITY.y | sign), F64_NAN, not_a_number | zero_times_infinity);
     }
     // Both up to bit 63, subnormals too, so that the product's high words hold all digits that count.
     let a_significand = f64_significand(a, a_field);

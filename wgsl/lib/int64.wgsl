@@ -52,7 +52,7 @@ fn top_bit64(a: vec2<u32>) -> u32 {
 }
 
 fn less64(a: vec2<u32>, b: vec2<u32>) -> bool {
-    return a.y < b.y || (a.y == b.y && a.x < b.x);
+    return (a.y < b.y) | ((a.y == b.y) & (a.x < b.x));
 }
 
 fn is_zero64(a: vec2<u32>) -> bool {
@@ -70,6 +70,6 @@ fn shift_right_round64(a: vec2<u32>, n: u32) -> vec2<u32> {
     let quotient = shift_right64(a, n);
     let half = shift_left64(vec2<u32>(1u, 0u), n - 1u);
     let rest = a & add64(shift_left64(half, 1u), vec2<u32>(0xffffffffu, 0xffffffffu));
-    let up = less64(half, rest) || (all(half == rest) && (quotient.x & 1u) == 1u);
+    let up = less64(half, rest) | (all(half == rest) & ((quotient.x & 1u) == 1u));
     return add64(quotient, vec2<u32>(select(0u, 1u, up), 0u));
 }

@@ -12,7 +12,7 @@ struct Number {
 }
 
 fn number_of_integer(bits: vec2<u32>, is_signed: bool) -> Number {
-    let negative = is_signed && (bits.y >> 31u) == 1u;
+    let negative = is_signed & ((bits.y >> 31u) == 1u);
     return Number(FINITE, negative, select(bits, negate64(bits), negative), 0);
 }
 
