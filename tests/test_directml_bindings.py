@@ -130,9 +130,11 @@ def test_the_temporary_resource_lies_anywhere(session: Session, dtype: str, scra
         session.check(struct, numbers((9001,), dtype), places, [size, size, size])
 
 
-def test_no_scratch_where_one_pass_is_enough(session: Session) -> None:
-    t = tensor(ELEMENT_TYPES[0], (7, 100))
-    assert [room(session.compile(struct)) for struct in structs_of(ELEMENT_TYPES[0], t, t, 1)] == [0, 0, 0]
+@pytest.mark.parametrize(("dtype", "length"), [("float32", 16), ("int32", 100)])
+def test_no_scratch_where_one_pass_is_enough(session: Session, dtype: str, length: int) -> None:
+    element = next(e for e in ELEMENT_TYPES if e.name == dtype)
+    t = tensor(element, (7, length))
+    assert {room(session.compile(struct)) for struct in structs_of(element, t, t, 1)} == {0}
 
 
 # The scratch memory that is told beforehand is enough for every placement: windows do not depend on it.
