@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .dtypes import ElementType
-from .passes import Plan, bind, make_pass
-from .problem import Dimension, ElementwiseProblem, ScanProblem
+from .elementwise import NO_AXIS, elementwise_passes
+from .passes import Plan, bind
+from .problem import ElementwiseProblem, ScanProblem
 from .scans import KERNELS, scan_passes
-from .windows import Limits, Window, chunk_sizes, windows
+from .windows import Limits, Window, chunk_sizes
 
 __all__ = [
     "KERNELS",
@@ -19,15 +20,6 @@ __all__ = [
     "plan_scan",
     "plans_of_any_placement",
 ]
-
-_ELEMENTS_A_WORKGROUP = 64
-_FLOAT_FORMATS = {"float16": (10, 15), "float32": (23, 127), "float64": (52, 1023)}
-"""Mantissa bits and exponent bias."""
-
-_KINDS = {"bool": 1, "uint": 2, "int": 3, "float": 4}
-"""The kinds of convert.wgsl; 0 copies bits."""
-
-_NO_AXIS = Dimension(1, 0, 0)
 
 
 def is_in_place(problem: ScanProblem | ElementwiseProblem) -> bool:
@@ -114,36 +106,9 @@ def plan_scan(
 def plan_elementwise(
     problem: ElementwiseProblem, limits: Limits, *, one_buffer: bool = False, chunks: Sequence[int] | None = None
 ) -> Plan:
-    """Choose windows for a rounding or a conversion; parameters and result as for `plan_scan`."""
-    source, target = problem.source, problem.target
-    constants = {"input_log2_bits": source.log2_bits, "output_log2_bits": target.log2_bits}
-    if problem.mode is not None:
-        kernel, mode = "round", problem.mode.value
-        if source.itemsize < 8:
-            constants |= _float_constants(source)
-    else:
-        kernel, mode = "convert", 0
-        same = source == target
-        constants |= _float_constants(source, "input_") | _float_constants(target, "output_")
-        constants["input_kind"] = 0 if same else _KINDS[source.kind]
-        constants["output_kind"] = 0 if same else _KINDS[target.kind]
-    constants["flat"] = int(len(problem.dimensions) <= 1)
-    offsets = (problem.input_offset, problem.output_offset)
+    """Choose kernels and windows for a rounding or a conversion; parameters and result as for `plan_scan`."""
     chunks = _chunks(problem, limits, one_buffer) if chunks is None else chunks
-    passes = tuple(
-        make_pass(
-            kernel,
-            constants,
-            window,
-            (source, target),
-            -(-window.elements // _ELEMENTS_A_WORKGROUP),
-            limits,
-            one_buffer=one_buffer,
-            mode=mode,
-        )
-        for window in windows(problem.dimensions, _NO_AXIS, offsets, chunks)
-    )
-    return Plan(passes, 0)
+    return Plan(tuple(elementwise_passes(problem, limits, chunks, one_buffer=one_buffer)), 0)
 
 
 def plan_problem(
@@ -165,7 +130,7 @@ def _whole(problem: ScanProblem | ElementwiseProblem) -> tuple[Window, tuple[Ele
     offsets = (problem.input_offset, problem.output_offset)
     if isinstance(problem, ScanProblem):
         return Window(problem.batch, problem.axis, 0, True, *offsets), (problem.element, problem.element)
-    return Window(problem.dimensions, _NO_AXIS, 0, True, *offsets), (problem.source, problem.target)
+    return Window(problem.dimensions, NO_AXIS, 0, True, *offsets), (problem.source, problem.target)
 
 
 def _chunks(problem: ScanProblem | ElementwiseProblem, limits: Limits, one_buffer: bool) -> list[int]:
@@ -180,10 +145,3 @@ def _chunks(problem: ScanProblem | ElementwiseProblem, limits: Limits, one_buffe
         capacity -= limits.offset_alignment + 4
     itemsizes = (elements[0].itemsize, elements[1].itemsize)
     return chunk_sizes((*window.batch, window.axis), itemsizes, capacity, limits.dispatch_elements)
-
-
-def _float_constants(element: ElementType, prefix: str = "") -> dict[str, int]:
-    if element.kind != "float":
-        return {}
-    mantissa_bits, bias = _FLOAT_FORMATS[element.name]
-    return {f"{prefix}mantissa_bits": mantissa_bits, f"{prefix}exponent_bias": bias}

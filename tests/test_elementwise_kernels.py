@@ -71,6 +71,18 @@ def test_a_dense_sample_of_float32(device: Device, mode: str) -> None:
     assert reference.first_difference(round_on(device, x, mode), reference.round(x, mode)) is None
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_any_number_of_neighbours_at_any_place(device: Device, dtype: str) -> None:
+    """Whole vectors of 16 bytes take another kernel than what is left."""
+    x = (np.arange(1100) / 4 - 137).astype(dtype)
+    for size in (*range(1, 20), 255, 1024, 1027, 1100):
+        for offset in (0, 1, 2, 4, 8, 128):
+            source, target = Layout((size,), (1,), offset), Layout((size,), (1,), 8 - offset % 3)
+            for place in (target, source):
+                result = round_on(device, x[:size], "half_even", source=source, target=place)
+                assert reference.first_difference(result, np.rint(x[:size])) is None, (size, offset, place is source)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_sample_of_float64_without_float64_hardware(device: Device, mode: str) -> None:
     x = float64_sample()

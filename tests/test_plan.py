@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from dmlgpu.dtypes import by_name
 from dmlgpu.passes import Pass, writable_input
 from dmlgpu.plan import KERNELS, is_in_place, plan_elementwise, plan_scan
-from dmlgpu.problem import Dimension, Layout, Operator, ScanProblem, convert_problem, scan_problem
+from dmlgpu.problem import (
+    Dimension,
+    Layout,
+    Operator,
+    RoundingMode,
+    ScanProblem,
+    convert_problem,
+    round_problem,
+    scan_problem,
+)
 from dmlgpu.windows import SPAN, Limits, Range, chunk_sizes, windows
 
 F32 = by_name("float32")
@@ -274,6 +283,27 @@ def test_two_tensors_of_one_buffer_have_two_bindings_unless_they_would_meet() ->
         slots.append({dict(one.pipeline.slots)["input"] for one in passes})
     assert slots == [{"in_output"}, {"shared"}, {"in_output"}]
     assert plan_elementwise(near, small, one_buffer=True).passes[0].output == Range(0, 88)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "offset", "expected"),
+    [
+        ((1000,), (1,), 0, {"round_quads": 1000}),
+        ((1003,), (1,), 0, {"round_quads": 1000, "round": 3}),
+        ((10, 100), (100, 1), 64, {"round_quads": 1000}),
+        ((1003,), (1,), 68, {"round_quads": 1000, "round": 3}),
+        ((1003,), (1,), 1, {"round": 1003}),
+        ((3,), (1,), 0, {"round": 3}),
+        ((10, 100), (104, 1), 0, {"round": 1000}),
+        ((1000,), (2,), 0, {"round": 1000}),
+        ((1000,), (0,), 0, {"round": 1000}),
+    ],
+)
+def test_neighbours_are_rounded_by_the_quad(
+    sizes: tuple[int, ...], strides: tuple[int, ...], offset: int, expected: dict[str, int]
+) -> None:
+    problem = round_problem(F32, RoundingMode.HALF_EVEN, Layout(sizes, strides, offset), Layout.packed(sizes))
+    assert {one.pipeline.kernel: one.elements for one in plan_elementwise(problem, Limits()).passes} == expected
 
 
 @given(st.integers(1, 3000), st.integers(0, 3000), st.integers(0, 400), st.booleans())

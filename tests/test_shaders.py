@@ -35,6 +35,7 @@ def test_the_kernels() -> None:
         "convert",
         "copy",
         "round",
+        "round_quads",
         "scan_carries",
         "scan_chain",
         "scan_chain_clear",
@@ -116,8 +117,10 @@ def every_pipeline() -> set[PipelineKey]:
             plans.append(plan_elementwise(conversion, Limits(), one_buffer=one_buffer))
         for element in _elements(one_buffer):
             if element.kind == "float":
-                rounding = round_problem(element, RoundingMode.HALF_EVEN, layout, target)
-                plans.append(plan_elementwise(rounding, Limits(), one_buffer=one_buffer))
+                wide = Layout((5, 90), (180, 2)), Layout((5, 90), (180, 2), 5000 if target is apart else 0)
+                for tensors in ((layout, target), wide):
+                    rounding = round_problem(element, RoundingMode.HALF_EVEN, *tensors)
+                    plans.append(plan_elementwise(rounding, Limits(), one_buffer=one_buffer))
     far = Layout((20, 2), (1000, 1))
     for element, operator in product(ELEMENT_TYPES, Operator):
         problem = scan_problem(element, operator, far, far, axis=0)

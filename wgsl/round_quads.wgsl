@@ -1,0 +1,55 @@
+// Rounds floating-point elements that are neighbours in memory, 16 bytes at a time.
+//
+// Grid: workgroups of 64 invocations; an invocation four vectors of four words, at the distance of a workgroup.
+// Bindings: 0 params, 1 input (absent in place), 2 output.
+// Constants: input_log2_bits, output_log2_bits; mantissa_bits and exponent_bias of float16 or float32.
+// Bytes moved: one read and one write an element.
+
+#import "lib/params.wgsl"
+#import <input>
+#import <output>
+#import "lib/int64.wgsl"
+#import "lib/rounding.wgsl"
+
+override input_log2_bits: u32 = 5u;
+
+const QUADS = 4u;
+
+fn round_quad(words: vec4<u32>) -> vec4<u32> {
+    if (input_log2_bits == 6u) {
+        return vec4<u32>(round64(words.xy), round64(words.zw));
+    }
+    if (input_log2_bits == 5u) {
+        return round32(words);
+    }
+    let low = round32(words & vec4<u32>(0xffffu));
+    return low | (round32(words >> vec4<u32>(16u)) << vec4<u32>(16u));
+}
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    // A power of two: so many elements are a vector.
+    let shift = 7u - input_log2_bits;
+    let quads = params.count >> shift;
+    let first = workgroup_number(workgroup) * 64u * QUADS + lane;
+    let input = params.input_offset >> shift;
+    let output = params.output_offset >> shift;
+    // All reads before the first write, so that they are under way together; none goes past the end.
+    let last = quads - 1u;
+    let a = input_quad(input + min(first, last));
+    let b = input_quad(input + min(first + 64u, last));
+    let c = input_quad(input + min(first + 128u, last));
+    let d = input_quad(input + min(first + 192u, last));
+    if (first < quads) {
+        store_quad(output + first, round_quad(a));
+    }
+    if (first + 64u < quads) {
+        store_quad(output + first + 64u, round_quad(b));
+    }
+    if (first + 128u < quads) {
+        store_quad(output + first + 128u, round_quad(c));
+    }
+    if (first + 192u < quads) {
+        store_quad(output + first + 192u, round_quad(d));
+    }
+}
