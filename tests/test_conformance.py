@@ -220,9 +220,10 @@ class TestPlacement:
 
 
 class TestCheck:
-    @pytest.mark.parametrize("number", range(20))
+    @pytest.mark.parametrize("number", range(8))
     def test_a_sample_has_the_oracles_bits(self, device: Device, number: int) -> None:
-        for case in SUITE[number * 11 :: 457]:
+        """A small one: "make matrix" runs them all."""
+        for case in SUITE[number * 29 :: 457]:
             assert check(device, case, device.subnormals()).difference is None
             if not case.meets_subnormals():
                 assert check(device, case, device.subnormals()).digest == oracle_outcome(case).digest

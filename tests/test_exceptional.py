@@ -22,14 +22,14 @@ from .harness import check_scan, expected_scan, numbers, scan
 BORDERS = (0, 1, 15, 16, 17, 255, 256, 4095, 4096, 4097, 65_535, 65_536)
 
 
-def strewn(length: int, operator: str, dtype: str = "float32") -> NDArray[Any]:
-    """Return slices with one event each, around every border of runs, blocks, tiles and spans."""
+def strewn(length: int, operator: str, dtype: str = "float32", *, first: int = 0) -> NDArray[Any]:
+    """Return slices with one event each, around every border of runs, blocks, tiles and spans from `first` on."""
     top = np.finfo(dtype).max
     events: list[list[float]] = [[np.inf], [-np.inf], [np.nan], [np.inf, -np.inf], [top, top, -top]]
     if operator == "product":
         root = float(np.sqrt(top)) * 1.5
         events = [[np.inf], [np.nan], [0.0], [-0.0], [0.0, np.inf], [root, root, 1 / root, 1 / root], [root, root, 0.0]]
-    places = [place for place in BORDERS if place < length]
+    places = [place for place in BORDERS if first <= place < length]
     x = np.broadcast_to(numbers((length,), dtype, operator), (len(places) * len(events), length)).copy()
     for row, (place, event) in enumerate((place, event) for place in places for event in events):
         values = np.array(event, dtype)[: length - place]
@@ -47,8 +47,8 @@ def cancelling(length: int) -> NDArray[np.float32]:
 @pytest.mark.parametrize("operator", ["sum", "product"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_events_around_every_border(device: Device, kernel: str, operator: str) -> None:
-    for length in (300, 4100, 66_000):
-        x = strewn(length, operator)
+    for length, first in ((300, 0), (4100, 0), (66_000, 4096)):
+        x = strewn(length, operator, first=first)
         check_scan(device, x, operator, 1, kernel=kernel)
         check_scan(device, x, operator, 1, kernel=kernel, exclusive=True, reverse=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 from unittest import mock
@@ -67,7 +68,7 @@ def values(layout: Layout, dtype: np.dtype[Any], operator: str, seed: int, speci
     return np.broadcast_to(drawn, layout.sizes)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_any_scan(device: Device, data: st.DataObject) -> None:
     sizes = data.draw(shapes())
@@ -77,18 +78,21 @@ def test_any_scan(device: Device, data: st.DataObject) -> None:
     source = data.draw(layouts(sizes, broadcast=not in_place))
     target = source if in_place else data.draw(layouts(sizes, broadcast=False))
     x = values(source, element.dtype, operator, data.draw(st.integers(0, 2**32)), data.draw(st.booleans()))
+    axis = data.draw(st.integers(-len(sizes), len(sizes) - 1))
+    # A workgroup for each of a million slices takes minutes, and more scratch memory than a binding holds.
+    kernels = KERNELS if math.prod(sizes) // max(sizes[axis], 1) <= 300 else ("slices",)
     # The written-out tiles of a chain take drivers long to compile; test_scan_kernels has their cases.
     with mock.patch.object(device, "limits", replace(device.limits, unrolled=False)):
         check_scan(
             device,
             x,
             operator,
-            data.draw(st.integers(-len(sizes), len(sizes) - 1)),
+            axis,
             exclusive=data.draw(st.booleans()),
             reverse=data.draw(st.booleans()),
             source=source,
             target=target,
-            kernel=data.draw(st.sampled_from([None, *KERNELS])),
+            kernel=data.draw(st.sampled_from([None, *kernels])),
         )
 
 
