@@ -17,6 +17,7 @@ KERNELS: Final = ("slices", "rows", "tiles", "chain")
 """The ways to scan: an invocation a slice; a workgroup a slice; a workgroup a tile, in four passes or in one."""
 
 _SLICES_A_WORKGROUP = 64
+_WORD_BYTES = 4
 _PROGRESS_WORDS = 100
 """Words a slice that scan_slices.wgsl and scan_elements.wgsl keep between windows, besides one between phases."""
 _MAX_PROGRESS_BYTES = 32 * 2**20
@@ -134,6 +135,21 @@ def _slices(
     def one(window: Window, phase: int, first: int) -> Pass:
         constants = {"phase": phase}
         kernel = "scan_elements" if by_element else "scan_slices"
+        columns = 1 if by_element or two_phases or length <= RUN else _columns(problem, window, limits, one_buffer)
+        if columns > 1:
+            state = window.slices * (1 + _PROGRESS_WORDS) if in_windows else 1
+            workgroups = -(-window.slices // (columns * _SLICES_A_WORKGROUP))
+            return _pass(
+                "scan_columns",
+                {"columns": columns},
+                problem,
+                window,
+                workgroups,
+                limits,
+                one_buffer,
+                state,
+                slots={"output": "owned"},
+            )
         quads = not by_element and _in_quads(problem, window, limits, one_buffer)
         if length <= RUN and not in_windows:
             # A single run: its results are a left fold.
@@ -222,6 +238,25 @@ def _chain(
         phase=silent,
         group=number % 2,
     )
+
+
+def _columns(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> int:
+    """Return how many adjacent slices are a word for one invocation; 1 where words cannot be told apart like that."""
+    itemsize = problem.element.itemsize
+    columns = _WORD_BYTES // itemsize
+    enough = columns * (_MANY_SLICES_IN_SOFTWARE if limits.software else _MANY_SLICES)
+    if columns < 2 or window.slices < enough:
+        return 1
+    inner = window.batch[-1]
+    if (inner.input_stride, inner.output_stride) != (1, 1) or inner.size % columns:
+        return 1
+    bindings = bind(window, (problem.element, problem.element), one_buffer, limits)
+    places = (
+        window.input_offset * itemsize - bindings.input.offset,
+        window.output_offset * itemsize - bindings.output.offset,
+        *(n * itemsize for d in (*window.batch[:-1], window.axis) for n in (d.input_stride, d.output_stride)),
+    )
+    return 1 if any(place % _WORD_BYTES for place in places) else columns
 
 
 def _in_words(problem: ScanProblem, limits: Limits) -> bool:

@@ -66,6 +66,16 @@ def test_along_the_first_axis(device: Device, kernel: str) -> None:
         check_scan(device, np.ascontiguousarray(strewn(4500, operator).T), operator, 0, kernel=kernel)
 
 
+@pytest.mark.parametrize("operator", ["sum", "product"])
+def test_in_columns(device: Device, operator: str) -> None:
+    """An invocation with two slices, of which one or both are exceptional."""
+    x = strewn(9000, operator, "float16")
+    beside = np.stack([x, numbers(x.shape, "float16", operator), x[::-1], x], axis=1).reshape(-1, 9000)
+    columns = np.ascontiguousarray(beside.T)
+    check_scan(device, columns, operator, 0)
+    check_scan(device, columns, operator, 0, exclusive=True, reverse=True)
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_tiles_that_overflow_one_after_the_other(device: Device, kernel: str) -> None:
     x = cancelling(150_000)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dmlgpu import dtypes, reference
-from dmlgpu.plan import KERNELS
-from dmlgpu.problem import Layout
+from dmlgpu.plan import KERNELS, plan_scan
+from dmlgpu.problem import Layout, Operator, scan_problem
 from dmlgpu.runtime.device import Device
 
 from .harness import check_scan, expected_scan, numbers, scan
@@ -168,6 +168,42 @@ def test_grids_of_several_rows(device: Device, kernel: str, monkeypatch: pytest.
     monkeypatch.setattr(device, "limits", replace(device.limits, workgroups=3))
     check_scan(device, numbers((11, 9000), np.float32), "sum", 1, kernel=kernel)
     check_scan(device, numbers((9, 1001), np.int64), "product", 0, kernel=kernel, reverse=True)
+
+
+COLUMNS = {
+    "one_tile": ((300, 512), 0, Layout.packed((300, 512)), Layout.packed((300, 512), 4)),
+    "tiles": ((9000, 260), 0, Layout.packed((9000, 260)), Layout.packed((9000, 260))),
+    "middle": ((3, 70, 256), 1, Layout.packed((3, 70, 256)), Layout((3, 70, 256), (70 * 260, 260, 1), 8)),
+    "reversed": ((40, 512), 0, Layout((40, 512), (-520, 1), 39 * 520), Layout.packed((40, 512))),
+    "repeated": ((40, 512), 0, Layout((40, 512), (0, 1)), Layout.packed((40, 512))),
+}
+
+
+@pytest.mark.parametrize("way", COLUMNS)
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16"])
+def test_columns(device: Device, dtype: str, way: str) -> None:
+    """Elements of 8 and 16 bits where an invocation has whole words of adjacent slices."""
+    shape, axis, source, target = COLUMNS[way]
+    for operator, exclusive, reverse in [("sum", False, False), ("product", True, True)]:
+        x = numbers(shape, dtype, operator)
+        if way == "repeated":
+            x = np.broadcast_to(x[:1], shape)
+        element = dtypes.by_dtype(x.dtype)
+        problem = scan_problem(element, Operator(operator), source, target, axis=axis, exclusive=exclusive)
+        plan = plan_scan(problem, replace(device.limits, software=True))
+        assert {one.pipeline.kernel for one in plan.passes} == {"scan_columns"}
+        check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
+    if way == "tiles":
+        check_scan(device, x, operator, axis, source=target, target=target)
+
+
+@pytest.mark.parametrize("binding", [70_000, 1_000_000])
+@pytest.mark.parametrize("dtype", ["uint8", "float16"])
+def test_windows_of_columns(device: Device, dtype: str, binding: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=binding))
+    x = numbers((30_000, 256), dtype)
+    check_scan(device, x, "sum", 0)
+    check_scan(device, x, "sum", 0, exclusive=True, reverse=True)
 
 
 WINDOWED: list[tuple[tuple[int, ...], int, Any]] = [

@@ -39,6 +39,7 @@ def test_the_kernels() -> None:
         "scan_carries",
         "scan_chain",
         "scan_chain_clear",
+        "scan_columns",
         "scan_elements",
         "scan_repair",
         "scan_rows",
@@ -110,6 +111,11 @@ def every_pipeline() -> set[PipelineKey]:
                 problem = scan_problem(element, operator, layout, target, axis=1)
                 for limits, kernel in product(variants, KERNELS):
                     plans.append(plan_scan(problem, limits, one_buffer=one_buffer, kernel=kernel))
+    layout, apart = Layout.packed((300, 512)), Layout.packed((300, 512), 200_000)
+    for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
+        for element, operator in product((one for one in ELEMENT_TYPES if one.itemsize < 4), Operator):
+            problem = scan_problem(element, operator, layout, target, axis=0)
+            plans.append(plan_scan(problem, Limits(software=True), one_buffer=one_buffer))
     layout, apart = Layout.packed((5, 90)), Layout.packed((5, 90), 5000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
         for source, element in product((*ELEMENT_TYPES, BOOL), _elements(one_buffer)):

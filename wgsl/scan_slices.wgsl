@@ -13,42 +13,18 @@
 #import "lib/order.wgsl"
 #import "lib/progress_state.wgsl"
 #import "lib/run.wgsl"
+#import "lib/slice_step.wgsl"
 #import <reads>
 #import <writes>
 #import "lib/left_fold.wgsl"
 
-// Whether exceptional tiles can differ from a left fold: not where slices are single runs.
-override checked: bool = true;
-
 // Takes in the run of `count` elements from element `i` of the slice on, and writes its results.
 fn scan_run(i: u32, count: u32, place: Place, by_left_fold: bool, progress: ptr<function, Progress>) {
-    var items = load_run(place.input, params.input_axis_stride, count);
-    if (checked && phase == CHECK) {
-        var onward = items;
-        onward[0] = append(i > 0u, (*progress).left, items[0]);
-        (*progress).left = fold_run(onward)[15];
-    }
-    if (by_left_fold) {
-        items[0] = append(i > 0u, (*progress).last, items[0]);
-    }
-    let r = fold_run(items);
-    let results = results_of_run((*progress).has_q && !by_left_fold, (*progress).q, r);
-    if (checked && EXCEPTIONS && phase != WRITE) {
-        (*progress).largest = max((*progress).largest, largest_of_run(results, count));
-    }
+    let items = load_run(place.input, params.input_axis_stride, count);
+    let run = step_run(i, count, items, by_left_fold, progress);
     if (phase != CHECK) {
-        var run = results;
-        if (params.exclusive == 1u) {
-            run = shifted_run((*progress).last, results);
-        }
         store_run(place.output, params.output_axis_stride, count, run);
     }
-    (*progress).last = results[15];
-    (*progress).r = r[15];
-    if (by_left_fold) {
-        (*progress).left = results[15];
-    }
-    close_run((i >> RUN_SHIFT) % 256u, progress);
 }
 
 @compute @workgroup_size(64)
