@@ -16,7 +16,7 @@ from ._views import check_size, integer, same_places, take
 from .array import DeviceArray
 from .dtypes import BOOL, ElementType, by_dtype, result_type
 from .errors import ArgumentError, ArrayTypeError, AxisError
-from .problem import Layout, Operator, RoundingMode, round_problem, scan_problem
+from .problem import Layout, Operator, Precision, RoundingMode, check_precision, round_problem, scan_problem
 
 if TYPE_CHECKING:
     from .runtime.device import Device
@@ -28,6 +28,8 @@ _MODES = {
     "toward_zero": RoundingMode.TOWARD_ZERO,
     "half_away": RoundingMode.HALF_AWAY,
 }
+
+_PRECISIONS = {precision.value: precision for precision in Precision}
 
 _scan_problem = lru_cache(maxsize=256)(scan_problem)
 """Small calls are often alike, and a problem depends on nothing but its arguments."""
@@ -44,8 +46,12 @@ def scan_array(
     reverse: bool,
     out: NDArray[Any] | DeviceArray | None,
     device: Device | str | int | None,
+    precision: str = Precision.DEFAULT.value,
 ) -> NDArray[Any] | DeviceArray:
     """Do what `dmlgpu.cumulative_sum` says, for either operator."""
+    if precision not in tuple(_PRECISIONS):  # a tuple, so that what has no hash gets this error too
+        raise ArgumentError(f"precision is {precision!r}; it is one of {', '.join(map(repr, _PRECISIONS))}")
+    wanted = _PRECISIONS[precision]
     array = _checked(x)
     along = _scan_axis(axis, array.ndim)
     if include_initial and exclusive:
@@ -54,6 +60,7 @@ def scan_array(
             "exclusive the length"
         )
     element = _scan_element(by_dtype(array.dtype), dtype)
+    check_precision(wanted, operator, element)
     sizes = list(array.shape)
     sizes[along] += 1 if include_initial else 0
 
@@ -67,7 +74,14 @@ def scan_array(
                     assign(readable, body)
                     readable = body
                 problem = _scan_problem(
-                    element, operator, readable.layout, body.layout, axis=along, exclusive=exclusive, reverse=reverse
+                    element,
+                    operator,
+                    readable.layout,
+                    body.layout,
+                    axis=along,
+                    exclusive=exclusive,
+                    reverse=reverse,
+                    precision=wanted,
                 )
                 run(problem, readable, body)
         if include_initial and identity.layout.count:

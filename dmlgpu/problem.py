@@ -20,8 +20,10 @@ __all__ = [
     "ElementwiseProblem",
     "Layout",
     "Operator",
+    "Precision",
     "RoundingMode",
     "ScanProblem",
+    "check_precision",
     "convert_problem",
     "overlap",
     "packed_strides",
@@ -43,6 +45,15 @@ class Operator(Enum):
     def identity(self) -> int:
         """What an exclusive scan puts first: 0 or 1."""
         return 0 if self is Operator.SUM else 1
+
+
+class Precision(Enum):
+    """What a scan accumulates in."""
+
+    DEFAULT = "default"
+    """The accumulator of the element type."""
+    COMPENSATED = "compensated"
+    """Pairs of float32 that keep what rounding cuts off; for sums of float32."""
 
 
 class RoundingMode(Enum):
@@ -157,6 +168,8 @@ class ScanProblem:
         The scan axis in traversal order: a decreasing scan has its strides negated.
     input_offset, output_offset : int
         The position of the first element in traversal order of the first slice, in elements.
+    precision : Precision
+        What to accumulate in.
     """
 
     element: ElementType
@@ -166,6 +179,12 @@ class ScanProblem:
     axis: Dimension
     input_offset: int
     output_offset: int
+    precision: Precision = Precision.DEFAULT
+
+    @property
+    def accumulator_size(self) -> int:
+        """Bytes of the accumulator."""
+        return 8 if self.precision is Precision.COMPENSATED else self.element.accumulator_size
 
     @property
     def slices(self) -> int:
@@ -247,6 +266,7 @@ def scan_problem(
     axis: int,
     exclusive: bool = False,
     reverse: bool = False,
+    precision: Precision = Precision.DEFAULT,
 ) -> ScanProblem:
     """Validate and collapse a cumulative operator.
 
@@ -264,14 +284,18 @@ def scan_problem(
         Whether each result leaves its own element out; the first in traversal order is then the identity.
     reverse : bool
         Whether to traverse the axis from its highest index to its lowest.
+    precision : Precision
+        What to accumulate in.
 
     Raises
     ------
     AxisError
         If `axis` is not a dimension.
     ArgumentError
-        If the sizes differ, there are too many dimensions or elements, or elements of the output share memory.
+        If the sizes differ, there are too many dimensions or elements, elements of the output share memory, or the
+        precision is not for this operator and type.
     """
+    check_precision(precision, operator, element)
     dims = _pair(source, target)
     if not -len(dims) <= axis < len(dims):
         raise AxisError(axis, len(dims))
@@ -281,7 +305,31 @@ def scan_problem(
         input_offset += (along.size - 1) * along.input_stride
         output_offset += (along.size - 1) * along.output_stride
         along = Dimension(along.size, -along.input_stride, -along.output_stride)
-    return ScanProblem(element, operator, exclusive, _collapse(dims), along, input_offset, output_offset)
+    return ScanProblem(element, operator, exclusive, _collapse(dims), along, input_offset, output_offset, precision)
+
+
+def check_precision(precision: Precision, operator: Operator, element: ElementType) -> None:
+    """Raise an error if a precision is not for this operator and type.
+
+    Raises
+    ------
+    ArgumentError
+        If it is compensated, and the scan is not a sum of float32.
+    """
+    if precision is Precision.DEFAULT or (operator is Operator.SUM and element.name == "float32"):
+        return
+    if operator is not Operator.SUM:
+        way_out = "leave it out, or compute in float64"
+    elif element.name == "float64":
+        way_out = "leave it out, as float64 has more digits than float32 has with it"
+    elif element.kind == "float":
+        way_out = "add dtype='float32', or leave it out"
+    else:
+        way_out = "leave it out, as sums of integers are exact"
+    raise ArgumentError(
+        f"precision is {precision.value!r}, which is for sums of float32, while this is a {operator.value} of "
+        f"{element}: {way_out}"
+    )
 
 
 def round_problem(element: ElementType, mode: RoundingMode, source: Layout, target: Layout) -> ElementwiseProblem:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from .passes import Pass, bind, make_pass
-from .problem import Operator, ScanProblem
+from .problem import Operator, Precision, ScanProblem
 from .windows import RUN, SPAN, TILE, Limits, Window, windows
 
 __all__ = ["KERNELS", "scan_passes"]
@@ -216,7 +216,7 @@ def _chain(
     problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool, number: int, silent: int
 ) -> Iterator[Pass]:
     by_tile = window.slices * -(-window.axis.size // TILE)
-    words = problem.element.accumulator_size // 4
+    words = problem.accumulator_size // 4
     state = 8 + 16 * window.slices + (6 * words + 1) * by_tile
     constants = {"exact_grid": int(by_tile <= limits.workgroups)}
     if silent:
@@ -265,7 +265,8 @@ def _in_words(problem: ScanProblem, limits: Limits) -> bool:
 
 def _is_long_code(problem: ScanProblem, limits: Limits) -> bool:
     """Whether an operation is so much code that writing it out for a whole block takes drivers half a minute."""
-    return _in_words(problem, limits) or (problem.element.format == "int64" and problem.operator is Operator.PRODUCT)
+    by_words = _in_words(problem, limits) or problem.precision is Precision.COMPENSATED
+    return by_words or (problem.element.format == "int64" and problem.operator is Operator.PRODUCT)
 
 
 def _in_quads(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> bool:
@@ -301,16 +302,18 @@ def _pass(
 ) -> Pass:
     """Return a pass of a scan; `state` counts 32-bit words."""
     element = problem.element
-    in_words = _in_words(problem, limits)
+    piece: str = "f64_words" if _in_words(problem, limits) else element.format
+    if problem.precision is Precision.COMPENSATED:
+        piece = "f32_compensated"  # always opaque
     access = "quads" if quads else "strided"
-    more_slots = {"element": "f64_words" if in_words else element.format, "reads": access, "writes": access}
+    more_slots = {"element": piece, "reads": access, "writes": access}
     more_constants = {
         "input_log2_bits": element.log2_bits,
         "output_log2_bits": element.log2_bits,
         "product": int(problem.operator is Operator.PRODUCT),
         "flat": int(len(window.batch) <= 1),
     }
-    if element.kind == "float" and not in_words:
+    if element.kind == "float" and piece == element.format:
         more_constants["opaque"] = int(limits.opaque)
     return make_pass(
         kernel,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlgpu import dtypes, reference
-from dmlgpu.problem import Layout, Operator, RoundingMode, convert_problem, round_problem, scan_problem
+from dmlgpu.problem import Layout, Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
 from dmlgpu.runtime.device import Device
 
 MODES = {
@@ -79,28 +79,45 @@ def scan(
     source: Layout | None = None,
     target: Layout | None = None,
     kernel: str | None = None,
+    compensated: bool = False,
 ) -> NDArray[Any]:
     """Run a scan; layouts are packed unless given."""
     source = source or Layout.packed(x.shape)
     target = target or Layout.packed(x.shape)
     problem = scan_problem(
-        dtypes.by_dtype(x.dtype), Operator(operator), source, target, axis=axis, exclusive=exclusive, reverse=reverse
+        dtypes.by_dtype(x.dtype),
+        Operator(operator),
+        source,
+        target,
+        axis=axis,
+        exclusive=exclusive,
+        reverse=reverse,
+        precision=Precision.COMPENSATED if compensated else Precision.DEFAULT,
     )
     return run(device, problem, x, source, target, x.dtype, kernel=kernel)
 
 
 def expected_scan(
-    device: Device, x: NDArray[Any], operator: str, axis: int, *, exclusive: bool = False, reverse: bool = False
+    device: Device,
+    x: NDArray[Any],
+    operator: str,
+    axis: int,
+    *,
+    exclusive: bool = False,
+    reverse: bool = False,
+    compensated: bool = False,
 ) -> NDArray[Any]:
     """Return the oracle's answer for a device: with subnormals kept or flushed, as its probe says."""
     accumulates_float32 = x.dtype in (np.float16, np.float32)  # the probe is of these; float64 keeps subnormals
     flush = accumulates_float32 and not device.subnormals()[operator]
-    return reference.cumulative(x, operator, axis=axis, exclusive=exclusive, reverse=reverse, flush=flush)
+    return reference.cumulative(
+        x, operator, axis=axis, exclusive=exclusive, reverse=reverse, flush=flush, compensated=compensated
+    )
 
 
 def check_scan(device: Device, x: NDArray[Any], operator: str, axis: int, **options: Any) -> None:
     """Assert that a scan on the device gives the oracle's bits."""
-    semantics = {name: options[name] for name in ("exclusive", "reverse") if name in options}
+    semantics = {name: options[name] for name in ("exclusive", "reverse", "compensated") if name in options}
     difference = reference.first_difference(
         scan(device, x, operator, axis, **options), expected_scan(device, x, operator, axis, **semantics)
     )

@@ -11,14 +11,23 @@ import wgpudawn
 
 from dmlgpu import shaders
 from dmlgpu.bench.copying import COPIES, plan_copy
-from dmlgpu.dtypes import BOOL, ELEMENT_TYPES, ElementType
+from dmlgpu.dtypes import BOOL, ELEMENT_TYPES, ElementType, by_name
 from dmlgpu.errors import ShaderError
 from dmlgpu.passes import PipelineKey
 from dmlgpu.plan import KERNELS, plan_elementwise, plan_scan
-from dmlgpu.problem import Layout, Operator, RoundingMode, convert_problem, round_problem, scan_problem
+from dmlgpu.problem import (
+    Layout,
+    Operator,
+    Precision,
+    RoundingMode,
+    convert_problem,
+    round_problem,
+    scan_problem,
+)
 from dmlgpu.runtime.device import Device
 from dmlgpu.windows import Limits
 
+FLOAT32 = by_name("float32")
 SLOTS = {
     "input": "separate",
     "output": "words",
@@ -111,6 +120,8 @@ def every_pipeline() -> set[PipelineKey]:
                 problem = scan_problem(element, operator, layout, target, axis=1)
                 for limits, kernel in product(variants, KERNELS):
                     plans.append(plan_scan(problem, limits, one_buffer=one_buffer, kernel=kernel))
+        compensated = scan_problem(FLOAT32, Operator.SUM, layout, layout, axis=1, precision=Precision.COMPENSATED)
+        plans += [plan_scan(compensated, Limits(unrolled=True), kernel=kernel) for kernel in KERNELS]
     layout, apart = Layout.packed((300, 512)), Layout.packed((300, 512), 200_000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
         for element, operator in product((one for one in ELEMENT_TYPES if one.itemsize < 4), Operator):
@@ -128,8 +139,9 @@ def every_pipeline() -> set[PipelineKey]:
                     rounding = round_problem(element, RoundingMode.HALF_EVEN, *tensors)
                     plans.append(plan_elementwise(rounding, Limits(), one_buffer=one_buffer))
     far = Layout((20, 2), (1000, 1))
-    for element, operator in product(ELEMENT_TYPES, Operator):
-        problem = scan_problem(element, operator, far, far, axis=0)
+    problems = [scan_problem(*either, far, far, axis=0) for either in product(ELEMENT_TYPES, Operator)]
+    problems.append(scan_problem(FLOAT32, Operator.SUM, far, far, axis=0, precision=Precision.COMPENSATED))
+    for problem in problems:
         plans += [plan_scan(problem, Limits(binding_bytes=size)) for size in (16_384, 80_000)]
     return {one.pipeline for plan in plans for one in plan.passes}
 
@@ -146,7 +158,8 @@ def test_every_kernel_type_and_variant_compiles(device: Device) -> None:
         ("input", "in_output_quads"),
     }
     assert {("tile", "runs"), ("reads", "quads"), ("writes", "strided")} <= {slot for key in keys for slot in key.slots}
-    assert {("element", "f64"), ("element", "f64_words")} <= {slot for key in keys for slot in key.slots}
+    pieces = {("element", "f64"), ("element", "f64_words"), ("element", "f32_compensated")}
+    assert pieces <= {slot for key in keys for slot in key.slots}
     for key in keys:
         if device.limits.float64 or ("element", "f64") not in key.slots:
             assert device.pipelines.get(key).pipeline is not None

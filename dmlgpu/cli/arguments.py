@@ -138,6 +138,13 @@ def _parser() -> argparse.ArgumentParser:
             help="convert to this type, then compute in it: %(choices)s; by default floating-point numbers keep "
             "their type, signed integers become int64 and unsigned ones uint64",
         )
+        if name == "cumsum":
+            scan.add_argument(
+                "--precision",
+                choices=("default", "compensated"),
+                default="default",
+                help="compensated: carry what rounding cuts off along; only for float32 results",
+            )
         _add_device(scan)
         _add_table(scan)
 

@@ -102,16 +102,17 @@ def _operator(arguments: Namespace) -> tuple[_Compute, Device]:
     def compute(array: NDArray[Any], axis: int | None) -> NDArray[Any]:
         if arguments.command == "round":
             return round(array if dtype is None else array.astype(dtype), mode=arguments.mode, device=device)
-        scan = cumulative_sum if arguments.command == "cumsum" else cumulative_prod
-        return scan(
-            array,
-            axis=axis,
-            dtype=dtype,
-            include_initial=arguments.include_initial,
-            exclusive=arguments.exclusive,
-            reverse=arguments.reverse,
-            device=device,
-        )
+        options: dict[str, Any] = {
+            "axis": axis,
+            "dtype": dtype,
+            "include_initial": arguments.include_initial,
+            "exclusive": arguments.exclusive,
+            "reverse": arguments.reverse,
+            "device": device,
+        }
+        if arguments.command == "cumsum":
+            return cumulative_sum(array, precision=arguments.precision, **options)
+        return cumulative_prod(array, **options)
 
     return compute, device
 
@@ -129,5 +130,7 @@ def _how(arguments: Namespace, kind: str) -> str:
     if arguments.command == "round":
         return f"round ({arguments.mode})"
     words = [word for word in ("exclusive", "reverse") if getattr(arguments, word)]
+    if getattr(arguments, "precision", "default") == "compensated":
+        words.insert(0, "compensated")
     axis = arguments.axis if arguments.axis is not None or kind == "npy" else 0
     return " ".join([*words, arguments.command, *([] if axis is None else [f"along axis {axis}"])])

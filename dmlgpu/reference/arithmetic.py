@@ -54,7 +54,7 @@ class Flushing(Arithmetic):
 
     def combine(self, a: Array, b: Array) -> Array:
         """Combine, with operands and result flushed."""
-        return _flush(np.asarray(self.ufunc(_flush(a), _flush(b))))
+        return flushed(np.asarray(self.ufunc(flushed(a), flushed(b))))
 
     def left_fold(self, x: Array) -> Array:
         """Fold a vector from the left, keeping every step."""
@@ -62,7 +62,7 @@ class Flushing(Arithmetic):
 
     def absorb(self, x: Array) -> Array:
         """Fold what no subnormal result can come of."""
-        return np.asarray(self.ufunc.accumulate(_flush(x)))
+        return np.asarray(self.ufunc.accumulate(flushed(x)))
 
 
 class Tracing(Arithmetic):
@@ -87,7 +87,7 @@ class Tracing(Arithmetic):
         value = np.asarray(self.ufunc(u, v))
         out = np.empty(value.shape, self.accumulator)
         out["value"] = value
-        out["met"] = a["met"] | b["met"] | _subnormal(u) | _subnormal(v) | _subnormal(value)
+        out["met"] = a["met"] | b["met"] | is_subnormal(u) | is_subnormal(v) | is_subnormal(value)
         lifted = np.abs(value) == np.finfo(value.dtype).smallest_normal
         if self.ufunc is np.multiply and lifted.any():  # exact only if both operands are powers of two
             out["met"] |= lifted & ~((np.abs(np.frexp(u)[0]) == 0.5) & (np.abs(np.frexp(v)[0]) == 0.5))
@@ -101,7 +101,7 @@ class Tracing(Arithmetic):
         """Fold what no subnormal result can come of, but subnormal elements may meet."""
         out = np.empty_like(x)
         out["value"] = self.ufunc.accumulate(x["value"])
-        out["met"] = np.logical_or.accumulate(x["met"] | _subnormal(x["value"]))
+        out["met"] = np.logical_or.accumulate(x["met"] | is_subnormal(x["value"]))
         return out
 
 
@@ -112,9 +112,11 @@ def fold(x: Array, combine: Combine) -> Array:
     return x
 
 
-def _subnormal(x: Array) -> Array:
+def is_subnormal(x: Array) -> Array:
+    """Tell which members are subnormal numbers."""
     return np.asarray((np.abs(x) < np.finfo(x.dtype).smallest_normal) & (x != 0))
 
 
-def _flush(x: Array) -> Array:
-    return np.where(_subnormal(x), np.copysign(x.dtype.type(0), x), x) if x.dtype in FLOATS else x
+def flushed(x: Array) -> Array:
+    """Return members with zeros of the same sign for subnormal numbers."""
+    return np.where(is_subnormal(x), np.copysign(x.dtype.type(0), x), x) if x.dtype in FLOATS else x

@@ -32,13 +32,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arithmetic import Arithmetic, Combine, Flushing, Tracing, fold
+from .compensated import Compensated, CompensatedFlushing, CompensatedTracing
 from .types import CHUNK, FLOATS, Array, accumulator, checked, combination, identity
 
 RUN, BLOCK, TILE, SPAN = 16, 256, 4096, 65536
 
 
 def cumulative(
-    x: Array, operator: str, *, axis: int, exclusive: bool = False, reverse: bool = False, flush: bool = False
+    x: Array,
+    operator: str,
+    *,
+    axis: int,
+    exclusive: bool = False,
+    reverse: bool = False,
+    flush: bool = False,
+    compensated: bool = False,
 ) -> Array:
     """Scan along an axis in the canonical order.
 
@@ -56,6 +64,9 @@ def cumulative(
     flush : bool
         Model a device that flushes subnormal numbers of the accumulator type: in every combination, operands
         and result become zeros of the same sign. What is merely copied or stored as float16 is not flushed.
+    compensated : bool
+        Combine pairs of float32 that keep what rounding cuts off, see `reference.compensated`; only for sums of
+        float32.
 
     Returns
     -------
@@ -69,22 +80,34 @@ def cumulative(
     if exclusive:
         target[:, :1] = identity(operator, x.dtype)
     shift = int(exclusive)
-    arithmetic = (Flushing if flush else Arithmetic)(ufunc, accumulator(x))
+    arithmetic: Arithmetic
+    if compensated:
+        _check_compensated(x, operator)
+        arithmetic = CompensatedFlushing() if flush else Compensated()
+    else:
+        arithmetic = (Flushing if flush else Arithmetic)(ufunc, accumulator(x))
     with np.errstate(all="ignore"):
         for which, start, results in _scan(rows, arithmetic):
             room = target[which, start + shift : start + shift + results.shape[1]].shape[1]
-            target[which, start + shift : start + shift + room] = results[:, :room]
+            target[which, start + shift : start + shift + room] = arithmetic.numbers(results)[:, :room]
     return np.ascontiguousarray(np.moveaxis(out, -1, axis))
 
 
 def meets_subnormals(
-    x: Array, operator: str, *, axis: int, exclusive: bool = False, reverse: bool = False
+    x: Array,
+    operator: str,
+    *,
+    axis: int,
+    exclusive: bool = False,
+    reverse: bool = False,
+    compensated: bool = False,
 ) -> NDArray[np.bool_]:
     """Tell in which slices devices that flush subnormals may differ from devices that keep them.
 
     In these, some combination that a result depends on has a subnormal operand or result in the accumulator
     type. (Keeping and flushing agree up to the first such combination, so that following one is enough.) A
     product that only its rounding lifts to the smallest normal number counts: a device may judge it before.
+    Compensated sums meet them earlier, in what rounding cuts off; but never where all elements are multiples of 2^-126.
     Parameters are those of `cumulative`. The answer has the shape of `x` without `axis`; integers give False.
     """
     x, ufunc = checked(x), combination(operator)
@@ -92,8 +115,14 @@ def meets_subnormals(
     met = np.zeros(len(rows), np.bool_)
     if x.dtype in FLOATS:
         asked = rows.shape[1] - int(exclusive)
+        arithmetic: Arithmetic
+        if compensated:
+            _check_compensated(x, operator)
+            arithmetic = CompensatedTracing()
+        else:
+            arithmetic = Tracing(ufunc, accumulator(x))
         with np.errstate(all="ignore"):
-            for which, start, results in _scan(rows, Tracing(ufunc, accumulator(x))):
+            for which, start, results in _scan(rows, arithmetic):
                 met[which] |= results["met"][:, : max(0, asked - start)].any(axis=-1)
     return met.reshape(np.moveaxis(x, axis, -1).shape[:-1])
 
@@ -192,6 +221,11 @@ def _carry(q: Array, inside: Array, first: int, combine: Combine) -> Array:
     out[..., 1:] = inside[..., :-1]
     out[:, first:, 1:] = combine(q[..., None], out[:, first:, 1:])
     return out.reshape(len(out), -1)
+
+
+def _check_compensated(x: Array, operator: str) -> None:
+    if operator != "sum" or x.dtype != np.float32:
+        raise ValueError(f"compensated is for sums of float32, not for operator {operator!r} on {x.dtype}")
 
 
 def _rows(x: Array, axis: int, reverse: bool) -> Array:
