@@ -1,9 +1,10 @@
 """Measures what this project wants to reach, and prints a table in Markdown: goals, figures, and what was missed.
 
-    python benchmarks/goals.py [--device D] [--scale S] [--min-samples N] [--timeout S]
+    python -m benchmarks.goals [--device D] [--scale S] [--min-samples N] [--timeout S] [--md FILE]
 
 Shares are of the fastest copy kernel of the same bytes in the same run, by the device's own clock; every row's result
 is compared with the oracle, bit for bit. ``--scale 16`` divides the first size of each shape by 16, for a quick look.
+PyTorch and ONNX Runtime are compared with if they are installed (``benchmarks.peers``).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,9 @@ from dmlgpu.bench.machine import header
 from dmlgpu.bench.results import Result
 from dmlgpu.bench.rows import Row
 from dmlgpu.bench.runner import Options, Runner
-from dmlgpu.bench.samples import summarize
+from dmlgpu.bench.samples import ratios, summarize
+
+from .peers.team import Team
 
 LARGE = [((2**24,), 0), ((16, 2**20), 1), ((4096, 4096), 1), ((4096, 4096), 0), ((256, 256, 256), 1)]
 SMALL = [((2**20, 16), 1), ((2**20, 2), 0), ((2**22, 3), 1)]
@@ -136,12 +140,27 @@ def import_time() -> Line:
     return Line("`import dmlgpu` beyond `import numpy`", "<= 30 ms", f"{milliseconds:.0f} ms", milliseconds <= 30)
 
 
+def against(own: str, other: str, row: Row, goal: float, samples: int, timeout: float) -> Line:
+    """Compare whole calls with those of another library, in processes of their own, in turn."""
+    what = f"{row.name}: {other} / {own}, whole calls"
+    with Team([own, other]) as team:
+        reason = next(iter(team.missing.values()), None)
+        if reason is None:
+            found = team.measure(row, samples, timeout)
+            reason = found[own].failure or found[other].failure
+        if reason is not None:
+            return Line(what, f">= {goal:g}", f"not measured: {reason}", False)
+        ratio = summarize(ratios(found[other].seconds, found[own].seconds)).median
+    return Line(what, f">= {goal:g}", f"{ratio:.3g}", ratio >= goal)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", help="an adapter's index or part of its summary")
     parser.add_argument("--scale", type=int, default=1, help="divide the first size of each shape by this")
     parser.add_argument("--min-samples", type=int, default=7)
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds for a row")
+    parser.add_argument("--md", metavar="FILE", type=Path, help="also write the table to this file")
     arguments = parser.parse_args()
     device = dmlgpu.Device(arguments.device)
     options = Options(min_samples=arguments.min_samples, timeout=arguments.timeout)
@@ -179,9 +198,17 @@ def main() -> None:
     ratio = per_element(large) / per_element(small)
     lines.append(Line(f"time per element, {large} against {small} elements", "<= 1.3", f"{ratio:.2f}", ratio <= 1.3))
     lines += [*numpy_lines, small_call(device), import_time()]
-    print(f"{about['device']['summary']}; clock: {about['clock']}; {about['machine']['cores']} cores\n")
-    print("| what | goal | measured | reached |\n|---|---|---|---|")
-    print("\n".join(map(str, lines)))
+    limits = (arguments.min_samples, arguments.timeout)
+    for shape, axis in ((4096, 4096), 0), ((256, 256, 256), 1):
+        row = Row("sum", "float32", scaled(shape, arguments.scale), axis)
+        lines.append(against("dmlgpu", "torch", row, 2, *limits))
+    row = Row("sum", "float32", (16384,), 0)
+    lines.append(against("dmlgpu-swiftshader", "ort-webgpu-swiftshader", row, 400, *limits))
+    text = f"{about['device']['summary']}; clock: {about['clock']}; {about['machine']['cores']} cores\n\n"
+    text += "| what | goal | measured | reached |\n|---|---|---|---|\n" + "".join(f"{line}\n" for line in lines)
+    print(text)
+    if arguments.md is not None:
+        arguments.md.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
