@@ -96,7 +96,7 @@ def cumulative_sum(
     precision : {"default", "compensated"}
         Only for results of float32: "compensated" carries what rounding cuts off along, in pairs of float32 with 48
         bits. Results are then within 2 units in the last place of the exact sums unless these cancel to less than
-        2**-15 of the sum of magnitudes, for up to 10**7 elements; the promise of same bits holds too.
+        2**-14 of the sum of magnitudes, for up to 10**7 elements; the promise of same bits holds too.
 
     Returns
     -------
