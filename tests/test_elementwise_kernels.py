@@ -169,3 +169,11 @@ def test_windows_and_grids(device: Device, monkeypatch: pytest.MonkeyPatch) -> N
 def test_more_elements_than_one_row_of_workgroups(device: Device) -> None:
     x = np.arange(5_000_000, dtype=np.uint32)
     assert np.array_equal(convert_on(device, x, np.uint8), x.astype(np.uint8))
+
+
+def test_every_byte_but_zero_is_true(device: Device) -> None:
+    """NumPy writes 0 and 1; what others have left in memory counts as in C."""
+    every = np.arange(256, dtype=np.uint8)
+    for dtype in ("int8", "uint64", "float16", "float64"):
+        result = convert_on(device, every.view(np.bool_), dtype)
+        assert np.array_equal(result, (every != 0).astype(dtype))

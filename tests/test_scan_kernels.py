@@ -78,6 +78,14 @@ def test_half_overflow_and_subnormals(device: Device, kernel: str) -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+def test_half_subnormals_are_rounded_to_even(device: Device, kernel: str) -> None:
+    """Sums of float16 are never between two subnormals; products are, and here half-way in every second case."""
+    x = np.full((2047, 2), 0.5, np.float16)
+    x[:, 0] = np.arange(1, 2048, dtype=np.uint16).view(np.float16)
+    check_scan(device, x, "product", 1, kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_every_axis_of_eight_dimensions(device: Device, kernel: str) -> None:
     shape = (2, 3, 1, 4, 2, 3, 2, 5)
     x = numbers(shape, np.float32)

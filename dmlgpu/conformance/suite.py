@@ -174,6 +174,8 @@ def _roundings(full: bool) -> Iterator[Case]:
 def _conversions(full: bool) -> Iterator[Case]:
     for (i, source), (j, target) in product(enumerate([*_TYPES, BOOL.name]), enumerate(_TYPES)):
         yield ConvertCase(source, (8192,), _PACKED, "patterns", target)
+        # No multiple of a workgroup's invocations, so that one too many would write beside the output.
+        yield ConvertCase(source, (1001,), Placement("packed", "to", "offset"), "special", target)
         if full or i == j:
             yield ConvertCase(source, (5, 7, 9), Placement("transposed", "to", "offset"), "patterns", target)
         if full:
