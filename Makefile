@@ -4,6 +4,7 @@
 # make test-swiftshader, make test-opengl    the suite on two other software devices
 # make test-default-limits    the suite on a device with no more than WebGPU's default limits
 # make matrix    the conformance cases on three software devices and through Dawn: all must have the same digests
+# make mutation    alter every operator, stride, barrier and guard of the shaders in turn: what the suite notices (long)
 # make test-tint    every shader and a sample of the cases through Tint, the other compiler of WGSL
 #
 # Each does its own set-up first (scripts/set_up.py) and can be run again and again. PYTHON= chooses the Python that the
@@ -11,9 +12,13 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+MUTATION_ARGS ?=
 VENV_BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint matrix lint setup-demo setup-test swiftshader clean
+mutation: setup-test
+	$(VENV_BIN)/python -m tests.mutation $(MUTATION_ARGS)
+
+.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint matrix mutation lint setup-demo setup-test swiftshader clean
 .NOTPARALLEL:
 
 demo: setup-demo
