@@ -59,8 +59,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         has_s = before_window.has_s;
         atomicStore(&suspect, NO_TILE);
     }
-    workgroupBarrier();
-    let start = before_window;
+    let start = workgroupUniformLoad(&before_window);
     // The window may begin inside a span, whose tiles so far are in c.
     let span_count = (params.tiles + start.tiles + FANOUT - 1u) / FANOUT;
     for (var chunk = 0u; chunk < span_count; chunk += SPANS) {
