@@ -40,18 +40,9 @@ test-opengl: test
 test-default-limits: export DMLGPU_TEST_LIMITS := default
 test-default-limits: test
 
-MATRIX := .cache/matrix
-VERIFY := $(VENV_BIN)/python -m dmlgpu verify
-
 matrix: swiftshader setup-test
 	@DMLGPU_ADAPTER=OpenGL $(PYTHON) scripts/set_up.py test
-	@mkdir -p $(MATRIX) && rm -f $(MATRIX)/*.json
-	$(VERIFY) --device Vulkan --digest $(MATRIX)/vulkan.json
-	VK_DRIVER_FILES=.cache/swiftshader/vk_swiftshader_icd.json $(VERIFY) --device SwiftShader --digest $(MATRIX)/swiftshader.json
-	$(VERIFY) --device OpenGL --digest $(MATRIX)/opengl.json
-	VK_DRIVER_FILES=.cache/swiftshader/vk_swiftshader_icd.json $(VENV_BIN)/python scripts/on_dawn.py dmlgpu verify --device SwiftShader --digest $(MATRIX)/dawn.json
-	$(VERIFY) --oracle --digest $(MATRIX)/oracle.json
-	$(VERIFY) --compare $(MATRIX)/oracle.json $(MATRIX)/vulkan.json $(MATRIX)/swiftshader.json $(MATRIX)/opengl.json $(MATRIX)/dawn.json
+	$(VENV_BIN)/python scripts/matrix.py .cache/matrix
 
 lint: setup-test
 	$(VENV_BIN)/ruff check

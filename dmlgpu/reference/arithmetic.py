@@ -6,10 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .types import FLOATS, Array
 
 Combine = Callable[[Array, Array], Array]
+
+_STEPS = 256
+"""Steps of a left fold that are taken at once, before looking whether one of them was subnormal."""
 
 
 class Arithmetic:
@@ -57,8 +61,16 @@ class Flushing(Arithmetic):
         return flushed(np.asarray(self.ufunc(flushed(a), flushed(b))))
 
     def left_fold(self, x: Array) -> Array:
-        """Fold a vector from the left, keeping every step."""
-        return np.asarray(fold(x[None].copy(), self.combine)[0])
+        """Fold a vector from the left, keeping every step: plainly up to each subnormal result."""
+        out, operands, known = x.copy(), flushed(x), 1
+        while known < len(x):
+            before = flushed(out[known - 1 : known])
+            steps = self.ufunc.accumulate(np.append(before, operands[known : known + _STEPS]))[1:]
+            below = is_subnormal(steps)
+            steps = steps[: int(below.argmax()) + 1] if below.any() else steps
+            out[known : known + len(steps)] = flushed(steps)
+            known += len(steps)
+        return np.asarray(out)
 
     def absorb(self, x: Array) -> Array:
         """Fold what no subnormal result can come of."""
@@ -83,19 +95,27 @@ class Tracing(Arithmetic):
 
     def combine(self, a: Array, b: Array) -> Array:
         """Combine, and note a subnormal operand or result."""
-        u, v = a["value"], b["value"]
-        value = np.asarray(self.ufunc(u, v))
+        value = np.asarray(self.ufunc(a["value"], b["value"]))
         out = np.empty(value.shape, self.accumulator)
         out["value"] = value
-        out["met"] = a["met"] | b["met"] | is_subnormal(u) | is_subnormal(v) | is_subnormal(value)
-        lifted = np.abs(value) == np.finfo(value.dtype).smallest_normal
-        if self.ufunc is np.multiply and lifted.any():  # exact only if both operands are powers of two
-            out["met"] |= lifted & ~((np.abs(np.frexp(u)[0]) == 0.5) & (np.abs(np.frexp(v)[0]) == 0.5))
+        out["met"] = a["met"] | b["met"] | self._meets(a["value"], b["value"], value)
         return out
 
     def left_fold(self, x: Array) -> Array:
         """Fold a vector from the left, keeping every step."""
-        return np.asarray(fold(x[None].copy(), self.combine)[0])
+        out = x.copy()
+        out["value"] = value = self.ufunc.accumulate(x["value"])
+        out["met"][1:] |= self._meets(value[:-1], x["value"][1:], value[1:])
+        out["met"] = np.logical_or.accumulate(out["met"])
+        return np.asarray(out)
+
+    def _meets(self, u: Array, v: Array, value: Array) -> NDArray[np.bool_]:
+        """Tell where two operands or their result are subnormal, or were before rounding."""
+        met = np.asarray(is_subnormal(u) | is_subnormal(v) | is_subnormal(value))
+        lifted = np.abs(value) == np.finfo(value.dtype).smallest_normal
+        if self.ufunc is np.multiply and lifted.any():  # exact only if both operands are powers of two
+            met |= lifted & ~((np.abs(np.frexp(u)[0]) == 0.5) & (np.abs(np.frexp(v)[0]) == 0.5))
+        return met
 
     def absorb(self, x: Array) -> Array:
         """Fold what no subnormal result can come of, but subnormal elements may meet."""
