@@ -3,6 +3,7 @@
 ::
 
     sum.float32.2x4097.axis1.inclusive.increasing.packed-to-packed.tiles.plain
+    compensated.float32.2x4097.axis1.inclusive.increasing.packed-to-packed.tiles.plain
     round.float16.half_even.65536.packed-to-packed.patterns
     convert.float32-to-int8.8192.packed-to-packed.patterns
 
@@ -26,6 +27,7 @@ from ..problem import (
     ElementwiseProblem,
     Layout,
     Operator,
+    Precision,
     RoundingMode,
     ScanProblem,
     convert_problem,
@@ -136,8 +138,8 @@ class ScanCase(Case):
 
     Attributes
     ----------
-    operator : {"sum", "product"}
-        What combines two values.
+    operator : {"sum", "product", "compensated"}
+        What combines two values; the last for compensated sums, which are of float32.
     axis : int
         The axis, from 0.
     exclusive, reverse : bool
@@ -161,7 +163,7 @@ class ScanCase(Case):
 
     @property
     def column(self) -> str:  # noqa: D102
-        return f"{self.operator} {self.way}"
+        return "sum compensated" if self._compensated else f"{self.operator} {self.way}"
 
     @property
     def along(self) -> int:  # noqa: D102
@@ -174,31 +176,48 @@ class ScanCase(Case):
     def problem(self) -> ScanProblem:  # noqa: D102
         return scan_problem(
             by_name(self.dtype),
-            Operator(self.operator),
+            Operator(self._base),
             *self.layouts(),
             axis=self.axis,
             exclusive=self.exclusive,
             reverse=self.reverse,
+            precision=Precision.COMPENSATED if self._compensated else Precision.DEFAULT,
         )
 
     def x(self) -> NDArray[Any]:  # noqa: D102
-        return self._broadcast(elements(self.family, self.dtype, self.shape, self.operator))
+        return self._broadcast(elements(self.family, self.dtype, self.shape, self._base))
 
     def flushes(self, keeps: Mapping[str, bool]) -> bool:  # noqa: D102
         # float64 keeps subnormals on every device; float16 is accumulated in float32.
-        return self.dtype in ("float16", "float32") and not keeps[self.operator]
+        return self.dtype in ("float16", "float32") and not keeps[self._base]
 
     def meets_subnormals(self) -> bool:  # noqa: D102
         return _meets_subnormals(self._essence())
+
+    @property
+    def _compensated(self) -> bool:
+        return self.operator == "compensated"
+
+    @property
+    def _base(self) -> str:
+        """What the operator is but for the precision."""
+        return "sum" if self._compensated else self.operator
 
     def _essence(self) -> ScanCase:
         source = self.placement.source if self.placement.source in BROADCASTS else "packed"
         return replace(self, placement=Placement(source), way="auto")
 
     def _compute(self, flush: bool) -> NDArray[Any]:
-        return reference.cumulative(
-            self.x(), self.operator, axis=self.axis, exclusive=self.exclusive, reverse=self.reverse, flush=flush
-        )
+        return reference.cumulative(self.x(), self._base, flush=flush, **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        """Return what the oracle has to know besides the elements and the operator."""
+        return {
+            "axis": self.axis,
+            "exclusive": self.exclusive,
+            "reverse": self.reverse,
+            "compensated": self._compensated,
+        }
 
 
 @dataclass(frozen=True)
@@ -257,10 +276,7 @@ def _expected(case: Case, flush: bool) -> NDArray[Any]:
 
 @lru_cache(maxsize=16)
 def _meets_subnormals(case: ScanCase) -> bool:
-    met = reference.meets_subnormals(
-        case.x(), case.operator, axis=case.axis, exclusive=case.exclusive, reverse=case.reverse
-    )
-    return bool(met.any())
+    return bool(reference.meets_subnormals(case.x(), case._base, **case._options()).any())
 
 
 def _text(shape: tuple[int, ...]) -> str:

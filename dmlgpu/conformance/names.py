@@ -17,6 +17,7 @@ __all__ = ["parse"]
 _MAX_ELEMENTS = 2**27
 _TYPES = tuple(element.name for element in ELEMENT_TYPES)
 _FLOATS = tuple(element.name for element in ELEMENT_TYPES if element.kind == "float")
+_SCANS = ("sum", "product", "compensated")
 _IN_ORDER = {"inclusive": False, "exclusive": True, "increasing": False, "decreasing": True}
 
 
@@ -45,8 +46,9 @@ def parse(name: str) -> Case:
 
 def _parse(fields: list[str]) -> Case:
     match fields:
-        case [("sum" | "product") as operator, dtype, shape, axis, exclusivity, direction, placement, way, family]:
-            common = _common(dtype, _TYPES, shape, placement, family)
+        case [operator, dtype, shape, axis, exclusivity, direction, placement, way, family] if operator in _SCANS:
+            types = ("float32",) if operator == "compensated" else _TYPES
+            common = _common(dtype, types, shape, placement, family)
             axes = [f"axis{i}" for i in range(len(common[1]))]
             _one_of("axis", axis, axes)
             _one_of("exclusivity", exclusivity, ("inclusive", "exclusive"))
@@ -62,7 +64,7 @@ def _parse(fields: list[str]) -> Case:
             if common[2].relation != "to":
                 raise ValueError("a conversion has two buffers")
             return ConvertCase(*common, _one_of("type", to, _TYPES))
-    raise ValueError("it has not the fields of a sum, product, round or convert")
+    raise ValueError("it has not the fields of a sum, product, compensated sum, round or convert")
 
 
 def _common(

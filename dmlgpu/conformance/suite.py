@@ -48,6 +48,7 @@ def suite(full: bool = False) -> Iterator[Case]:
         _shared_words,
         _dimensions,
         _exceptional,
+        _compensated,
         _roundings,
         _conversions,
     ):
@@ -79,7 +80,9 @@ def _is_in_short(case: Case) -> bool:
 
     Which half alternates with these and the length, so that each kernel has each of them.
     """
-    if not isinstance(case, ScanCase) or case.way not in KERNELS or max(case.shape) > _LONG_LENGTHS[2]:
+    if not isinstance(case, ScanCase) or case.way not in KERNELS or case.operator not in _OPERATORS:
+        return True
+    if max(case.shape) > _LONG_LENGTHS[2]:
         return True
     elsewhere = len(case.shape) > 2 or case.placement.relation != "to"
     if elsewhere and case.way == "chain" and case.dtype not in ("float32", "uint8"):
@@ -92,9 +95,12 @@ def _lengths(full: bool) -> Iterator[Case]:
     """Slices that end around the borders of runs, blocks, tiles and spans."""
     for dtype, length, operator in product(_TYPES, _LENGTHS, _OPERATORS):
         # How elements are read is none of the operator's business: by default, sums alone have the pipelines for quads.
-        aside = not full and operator == "product" and length % 16 == 0
-        placement = Placement("offset", "to", "packed") if aside else _PACKED
-        yield from _scans(dtype, (2, length), 1, placement=placement, operators=(operator,))
+        if operator == "product" and length % 16 == 0:
+            placement = Placement("offset", "to", "packed")
+            yield from _scans(dtype, (2, length), 1, placement=placement, operators=(operator,))
+            if not full:
+                continue
+        yield from _scans(dtype, (2, length), 1, operators=(operator,))
     if not full:  # integers have the same results in any order
         for n, (dtype, length) in enumerate(product(_TYPES, (65_537, 131_073))):
             for number in (2 * n + 1, 2 * n + 6) if dtype in _FLOATS else [n]:
@@ -127,7 +133,9 @@ def _layouts(full: bool) -> Iterator[Case]:
     and drivers take longer to compile one than to run its cases.
     """
     sources = (*LAYOUTS, *BROADCASTS)
-    for n, dtype in enumerate(_TYPES if full else _ONE_OF_EACH_SIZE):
+    for n, dtype in enumerate(_TYPES):
+        if not full and dtype not in _ONE_OF_EACH_SIZE:
+            continue
         for (i, source), (j, target) in product(enumerate(sources), enumerate(LAYOUTS)):
             if not full and (i + j + n) % 5 > 1:  # each input layout with two of the five
                 continue
@@ -161,31 +169,44 @@ def _shared_words(full: bool) -> Iterator[Case]:
     placement = Placement("packed", "to", "offset")
     by_slice = tuple(kernel for kernel in KERNELS if kernel != "slices")  # a workgroup or more for each slice
     for dtype, length in product(_TYPES if full else narrow, range(1, 10)):
-        for count, ways in ((501, ("slices",)), (501 if full else 65, by_slice)):
+        for count, ways in ((501, KERNELS if full else ("slices",)), (65, by_slice)):
             yield from _scans(dtype, (count, length), 1, length, placement=placement, ways=ways)
             yield from _scans(dtype, (length, count), 0, length + 3, placement=placement, ways=ways)
 
 
 def _dimensions(full: bool) -> Iterator[Case]:
     """Every axis of tensors of one to eight dimensions."""
-    shape = (2, 3, 1, 4, 2, 3, 2, 5) if full else (2, 3, 1, 2, 2, 1, 2, 3)
+    shapes: list[tuple[int, ...]] = [(2, 3, 1, 2, 2, 1, 2, 3)]
+    if full:
+        shapes += [(2, 3, 1, 4, 2, 3, 2, 5)[:ndim] for ndim in range(1, 9)]
     for n, dtype in enumerate(_TYPES):
-        for ndim in range(1, 9) if full else [8] if dtype in _ONE_OF_EACH_SIZE else []:
-            for axis in range(ndim):
-                for layout in ("transposed", "padded"):
-                    placement = Placement("packed", "to", layout)
-                    yield from _scans(dtype, shape[:ndim], axis, n + axis + ndim, placement=placement)
+        for shape in shapes if full or dtype in _ONE_OF_EACH_SIZE else []:
+            for axis, layout in product(range(len(shape)), ("transposed", "padded")):
+                placement = Placement("packed", "to", layout)
+                yield from _scans(dtype, shape, axis, n + axis + len(shape), placement=placement)
 
 
 def _exceptional(full: bool) -> Iterator[Case]:
     """NaN, infinities, zeros and extremes; and apart from them, subnormals."""
     for family, dtype in product(("special", "subnormal"), _FLOATS):
         # By default only float32 has lengths that are read as quads, which the elements' values have no part in.
-        more = (4, 33, 300, 9000) if full or dtype == "float32" else (3, 33, 301, 9001)
+        quads, none = (4, 33, 300, 9000), (3, 33, 301, 9001)
+        more = sorted({*quads, *none}) if full else quads if dtype == "float32" else none
         for n, length in enumerate((17, 257, 4097, *more)):
             everything = full or length in (17, 257, 4097)
             yield from _scans(dtype, (4, length), 1, None if everything else n, family=family)
             yield from _scans(dtype, (length, 4), 0, None if full else n + 1, family=family, ways=_WAYS)
+
+
+def _compensated(full: bool) -> Iterator[Case]:
+    """Compensated sums: around the borders of the order, across, with NaN and infinity, in place."""
+    shapes: list[tuple[tuple[int, ...], int, str]] = [((2, n), 1, "plain") for n in (_LENGTHS if full else (17, 4097))]
+    shapes += [((131_073,), 0, "plain"), ((4097, 3), 0, "plain")]
+    shapes += [((4, n), 1, family) for family in ("special", "subnormal") for n in (300, 4097)]
+    for shape, axis, family in shapes:
+        for (exclusive, reverse), way in product(_ORDERS if full else [_ORDERS[0], _ORDERS[-1]], KERNELS):
+            for placement in (_PACKED, Placement.in_place("packed")) if full else (_PACKED,):
+                yield ScanCase("float32", shape, placement, family, "compensated", axis, exclusive, reverse, way)
 
 
 def _roundings(full: bool) -> Iterator[Case]:
