@@ -22,9 +22,10 @@ _PROGRESS_WORDS = 100
 """Words a slice that scan_slices.wgsl and scan_elements.wgsl keep between windows, besides one between phases."""
 _MAX_PROGRESS_BYTES = 32 * 2**20
 
-_MAX_SERIAL = {"slices": SPAN, "elements": 4 * TILE}
+_MAX_SERIAL = {"slices": SPAN, "loops": 2 * TILE, "elements": 4 * TILE}
 """Elements that one invocation works through in one dispatch. Mesa's software drivers end every loop of an invocation
-after 65,535 iterations, inner loops counted, and leave the rest of the results unwritten (docs/kernels.md)."""
+after 65,535 iterations, inner loops counted, and leave the rest of the results unwritten (docs/kernels.md): so it is
+fewer where the elements of a run are gone through in loops."""
 _MAX_TILES_IN_SOFTWARE = 64
 """For the same reason: the tiles that a workgroup goes through in a dispatch, should they all be exceptional."""
 
@@ -115,7 +116,8 @@ def _slices(
         # Windows inside a tile: as many as fill it.
         chunks[-1] = 2 ** (chunks[-1].bit_length() - 1)
     by_element = chunks[-1] < length and chunks[-1] < RUN
-    chunks[-1] = min(chunks[-1], _MAX_SERIAL["elements" if by_element else "slices"])
+    way = "elements" if by_element else "loops" if _in_words(problem, limits) else "slices"
+    chunks[-1] = min(chunks[-1], _MAX_SERIAL[way])
     in_windows = chunks[-1] < length
     if in_windows:
         while math.prod(chunks[:-1]) * 4 * _PROGRESS_WORDS > _MAX_PROGRESS_BYTES:
@@ -306,7 +308,8 @@ def _pass(
     if problem.precision is Precision.COMPENSATED:
         piece = "f32_compensated"  # always opaque
     access = "quads" if quads else "strided"
-    more_slots = {"element": piece, "reads": access, "writes": access}
+    run = "loops" if _in_words(problem, limits) else "written"
+    more_slots = {"element": piece, "run": run, "reads": access, "writes": access}
     more_constants = {
         "input_log2_bits": element.log2_bits,
         "output_log2_bits": element.log2_bits,

@@ -35,6 +35,7 @@ SLOTS = {
     "reads": "strided",
     "writes": "strided",
     "tile": "runs",
+    "run": "written",
     "unit": "word",
 }
 

@@ -1,0 +1,30 @@
+// Slot <run>: the folds of a run as loops, for operations so long that eighty copies of them take drivers seconds.
+
+// As in lib/run_written.wgsl.
+fn fold_run(items: Run) -> Run {
+    var r = items;
+    for (var i = 1u; i < 16u; i += 1u) {
+        r[i] = combine(r[i - 1u], r[i]);
+    }
+    return r;
+}
+
+fn scan_totals(totals: Run) -> Run {
+    var h = totals;
+    for (var stride = 1u; stride < 16u; stride *= 2u) {
+        for (var j = 15u; j >= stride; j -= 1u) {
+            h[j] = combine(h[j - stride], h[j]);
+        }
+    }
+    return h;
+}
+
+fn results_of_run(present: bool, q: Accumulator, r: Run) -> Run {
+    var results = r;
+    if (present) {
+        for (var i = 0u; i < 16u; i += 1u) {
+            results[i] = combine(q, r[i]);
+        }
+    }
+    return results;
+}
