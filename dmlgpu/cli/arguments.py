@@ -200,7 +200,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_verify(parser: argparse.ArgumentParser) -> None:
     _add_device(parser)
     parser.add_argument(
-        "--full", action="store_true", help="run all cases, large ones too, instead of those of about a minute"
+        "--full", action="store_true", help="run all cases, large ones too, instead of those of a minute or so"
     )
     parser.add_argument(
         "--case",
