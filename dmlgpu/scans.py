@@ -35,8 +35,11 @@ _MANY_SLICES = 4096
 """As many slices side by side fill a device with an invocation each, and their memory accesses coalesce."""
 _MANY_ROWS = 256
 """As many slices fill a device with a workgroup each."""
-_MANY_SLICES_IN_SOFTWARE = 64
-"""As many slices keep the cores and vector lanes of a CPU busy with an invocation each."""
+_MANY_SLICES_IN_SOFTWARE = 2 * _SLICES_A_WORKGROUP
+"""As many slices keep two cores of a CPU busy with an invocation each. In place, where a chain may not be used and the
+tile passes are slow on a CPU, half of them are enough."""
+_FEW_ELEMENTS_IN_SOFTWARE = 4 * TILE
+"""Up to as many, a second dispatch costs more than a chain saves."""
 
 _DIRECT, _CHECK, _WRITE = 0, 1, 2
 """The phases of scan_slices.wgsl and scan_elements.wgsl."""
@@ -98,7 +101,8 @@ def _choose(problem: ScanProblem, limits: Limits, in_place: bool) -> str:
     if length <= _SHORT_SLICE:
         return "slices"
     if limits.software:
-        if slices >= _MANY_SLICES_IN_SOFTWARE:
+        many = _SLICES_A_WORKGROUP if in_place else _MANY_SLICES_IN_SOFTWARE
+        if slices >= many or slices * length <= _FEW_ELEMENTS_IN_SOFTWARE:
             return "slices"
         return "tiles" if in_place else "chain"
     side_by_side = problem.batch and abs(problem.batch[-1].output_stride) < abs(problem.axis.output_stride)
@@ -246,7 +250,7 @@ def _columns(problem: ScanProblem, window: Window, limits: Limits, one_buffer: b
     """Return how many adjacent slices are a word for one invocation; 1 where words cannot be told apart like that."""
     itemsize = problem.element.itemsize
     columns = _WORD_BYTES // itemsize
-    enough = columns * (_MANY_SLICES_IN_SOFTWARE if limits.software else _MANY_SLICES)
+    enough = columns * (_SLICES_A_WORKGROUP if limits.software else _MANY_SLICES)
     if columns < 2 or window.slices < enough:
         return 1
     inner = window.batch[-1]

@@ -113,8 +113,10 @@ def test_integers_have_nothing_to_repair() -> None:
 @pytest.mark.parametrize(
     ("sizes", "in_place", "expected"),
     [
-        ((64, 5000), False, ["scan_slices"]),
-        ((63, 5000), False, ["scan_chain_clear", "scan_chain"]),
+        ((128, 5000), False, ["scan_slices"]),
+        ((127, 5000), False, ["scan_chain_clear", "scan_chain"]),
+        ((2, 8192), False, ["scan_slices"]),
+        ((2, 8193), False, ["scan_chain_clear", "scan_chain"]),
         ((64, 5000), True, ["scan_slices", "scan_slices"]),
         ((63, 5000), True, ["scan_tile_totals", "scan_carries", "scan_repair", "scan_tiles"]),
         ((64, 16), True, ["scan_slices"]),
@@ -132,7 +134,7 @@ def test_a_chain_in_place_is_refused_because_it_may_read_again_what_was_written(
 
 def test_the_shape_of_a_chain_s_workgroups() -> None:
     """Only where the driver compiles it well, and never for the long code of software float64 and 64-bit products."""
-    layout = Layout.packed((5000,))
+    layout = Layout.packed((50_000,))
     product = scan_problem(by_name("int64"), Operator.PRODUCT, layout, layout, axis=0)
     passes = plan_scan(product, Limits(software=True, unrolled=True)).passes
     assert dict(passes[-1].pipeline.slots)["tile"] == "runs"
@@ -143,7 +145,7 @@ def test_the_shape_of_a_chain_s_workgroups() -> None:
         (Limits(software=True, unrolled=True), "float64", "runs"),
         (Limits(software=True), "float32", "runs"),
     ):
-        passes = plan_scan(packed_scan((5000,), 0, element), limits).passes
+        passes = plan_scan(packed_scan((50_000,), 0, element), limits).passes
         assert dict(passes[-1].pipeline.slots)["tile"] == expected
 
 
