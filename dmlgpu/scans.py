@@ -38,7 +38,7 @@ _MANY_ROWS = 256
 _MANY_SLICES_IN_SOFTWARE = 2 * _SLICES_A_WORKGROUP
 """As many slices keep two cores of a CPU busy with an invocation each. In place, where a chain may not be used and the
 tile passes are slow on a CPU, half of them are enough."""
-_FEW_ELEMENTS_IN_SOFTWARE = 4 * TILE
+_FEW_ELEMENTS_IN_SOFTWARE = 2 * TILE
 """Up to as many, a second dispatch costs more than a chain saves."""
 
 _DIRECT, _CHECK, _WRITE = 0, 1, 2

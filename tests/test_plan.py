@@ -115,8 +115,8 @@ def test_integers_have_nothing_to_repair() -> None:
     [
         ((128, 5000), False, ["scan_slices"]),
         ((127, 5000), False, ["scan_chain_clear", "scan_chain"]),
-        ((2, 8192), False, ["scan_slices"]),
-        ((2, 8193), False, ["scan_chain_clear", "scan_chain"]),
+        ((2, 4096), False, ["scan_slices"]),
+        ((2, 4097), False, ["scan_chain_clear", "scan_chain"]),
         ((64, 5000), True, ["scan_slices", "scan_slices"]),
         ((63, 5000), True, ["scan_tile_totals", "scan_carries", "scan_repair", "scan_tiles"]),
         ((64, 16), True, ["scan_slices"]),
