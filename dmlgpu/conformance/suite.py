@@ -18,7 +18,8 @@ _OPERATORS = ("sum", "product")
 _ORDERS = [(exclusive, reverse) for exclusive in (False, True) for reverse in (False, True)]
 _WAYS = ("auto", *KERNELS)
 _ONE_OF_EACH_SIZE = ("float32", "int64", "uint16", "uint8")
-"""Where elements lie, kernels treat types of one size alike; by default these stand for the others."""
+"""Kernels treat types of one size alike where elements lie elsewhere than in rows of their own buffer."""
+_ONE_WIDE_ONE_NARROW = ("float32", "uint8")
 
 _LENGTHS = (1, 15, 16, 17, 255, 256, 257, 4095, 4096, 4097)
 _MORE_LENGTHS = (2, 31, 32, 33, 48, 240, 241, 511, 512, 513, 4080, 8191, 8192, 8193, 12_289)
@@ -82,10 +83,11 @@ def _is_in_short(case: Case) -> bool:
     """
     if not isinstance(case, ScanCase) or case.operator not in _OPERATORS:
         return True
-    # A chain is the longest code by far, and the other kernels find their elements as it does.
-    elsewhere = len(case.shape) > 2 or case.placement.relation != "to"
-    if elsewhere and case.way in ("auto", "chain") and case.dtype not in ("float32", "uint8"):
-        return False
+    if len(case.shape) > 2 or case.placement.relation != "to":
+        # A chain is the longest code by far, and the other kernels find their elements as it does.
+        some = _ONE_WIDE_ONE_NARROW if case.way in ("auto", "chain") else _ONE_OF_EACH_SIZE
+        if case.dtype not in some:
+            return False
     if case.way == "auto" or max(case.shape) > _LONG_LENGTHS[2]:
         return True
     half = (_OPERATORS.index(case.operator) + case.exclusive + case.reverse + case.shape[case.axis]) % 2
@@ -116,10 +118,7 @@ def _lengths(full: bool) -> Iterator[Case]:
 def _across(full: bool) -> Iterator[Case]:
     """Slices side by side, along the first and the middle dimension."""
     for number, (dtype, length) in enumerate(product(_TYPES, (17, 257, 4097))):
-        shapes: list[tuple[tuple[int, ...], int]] = [((length, 3), 0)]
-        if full or dtype in _ONE_OF_EACH_SIZE:
-            shapes.append(((2, length, 5), 1))
-        for i, (shape, axis) in enumerate(shapes):
+        for i, (shape, axis) in enumerate((((length, 3), 0), ((2, length, 5), 1))):
             yield from _scans(dtype, shape, axis, None if full else 3 * number + i, ways=_WAYS)
     if full:
         for number, (dtype, shape) in enumerate(product(_TYPES, ((16, 4096), (256, 300), (4096, 130), (65_537, 2)))):
@@ -135,8 +134,6 @@ def _layouts(full: bool) -> Iterator[Case]:
     """
     sources = (*LAYOUTS, *BROADCASTS)
     for n, dtype in enumerate(_TYPES):
-        if not full and dtype not in _ONE_OF_EACH_SIZE:
-            continue
         for (i, source), (j, target) in product(enumerate(sources), enumerate(LAYOUTS)):
             if not full and (i + j + n) % 5 > 1:  # each input layout with two of the five
                 continue
@@ -155,7 +152,7 @@ def _layouts(full: bool) -> Iterator[Case]:
 
 
 def _in_place(full: bool) -> Iterator[Case]:
-    for n, (dtype, layout) in enumerate(product(_TYPES if full else _ONE_OF_EACH_SIZE, LAYOUTS)):
+    for n, (dtype, layout) in enumerate(product(_TYPES, LAYOUTS)):
         placement = Placement.in_place(layout)
         for i, length in enumerate((17, 257, 4500)):
             sums_only = not full and dtype != "float32"
@@ -181,7 +178,7 @@ def _dimensions(full: bool) -> Iterator[Case]:
     if full:
         shapes += [(2, 3, 1, 4, 2, 3, 2, 5)[:ndim] for ndim in range(1, 9)]
     for n, dtype in enumerate(_TYPES):
-        for shape in shapes if full or dtype in _ONE_OF_EACH_SIZE else []:
+        for shape in shapes:
             for axis, layout in product(range(len(shape)), ("transposed", "padded")):
                 placement = Placement("packed", "to", layout)
                 yield from _scans(dtype, shape, axis, n + axis + len(shape), placement=placement)
