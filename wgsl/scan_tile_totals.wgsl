@@ -49,11 +49,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let members = min(count - first, LANE_ELEMENTS);
         atomicMax(&largest_r, largest_of_run(r, members));
         atomicMax(&largest, finish_tile(lane, false, identity(), count));
-        let classes = classes_of_run(taken);
-        var class_word = 0u;
-        for (var i = 0u; i < members; i += 1u) {
-            class_word = join_classes(class_word, class_bits(classes[i]));
-        }
+        // Of whole tiles: nothing comes behind the last one, which alone may have fewer elements.
+        let class_word = class_bits_of_run(taken);
         atomicOr(&class_or, class_word);
         atomicXor(&class_xor, class_word & IS_NEGATIVE);
         workgroupBarrier();

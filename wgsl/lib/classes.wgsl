@@ -13,7 +13,7 @@ fn is_nan(a: Accumulator) -> bool {
     return (magnitude(a) > INFINITE) | (is_exceptional(a) & (WORDS == 2u) & (to_words(a).x != 0u));
 }
 
-// The class of a fold of classes (class_of): to be joined with `|`, but IS_NEGATIVE with `^`.
+// The class of an element, or of a fold of classes (class_of): to be joined with `|`, but IS_NEGATIVE with `^`.
 fn class_bits(a: Accumulator) -> u32 {
     if (is_nan(a)) {
         return HAS_NAN;
@@ -25,6 +25,19 @@ fn class_bits(a: Accumulator) -> u32 {
         return bits | select(0u, IS_NEGATIVE, negative);
     }
     return select(0u, select(HAS_INFINITY, HAS_OTHER, negative), is_exceptional(a));
+}
+
+// The class of a run's elements, whatever comes first.
+fn class_bits_of_run(run: Run) -> u32 {
+    let any = class_bits(run[0]) | class_bits(run[1]) | class_bits(run[2]) | class_bits(run[3])
+        | class_bits(run[4]) | class_bits(run[5]) | class_bits(run[6]) | class_bits(run[7])
+        | class_bits(run[8]) | class_bits(run[9]) | class_bits(run[10]) | class_bits(run[11])
+        | class_bits(run[12]) | class_bits(run[13]) | class_bits(run[14]) | class_bits(run[15]);
+    let signs = top_word(run[0]) ^ top_word(run[1]) ^ top_word(run[2]) ^ top_word(run[3])
+        ^ top_word(run[4]) ^ top_word(run[5]) ^ top_word(run[6]) ^ top_word(run[7])
+        ^ top_word(run[8]) ^ top_word(run[9]) ^ top_word(run[10]) ^ top_word(run[11])
+        ^ top_word(run[12]) ^ top_word(run[13]) ^ top_word(run[14]) ^ top_word(run[15]);
+    return (any & ~IS_NEGATIVE) | select(0u, IS_NEGATIVE, product && (signs >> 31u) == 1u);
 }
 
 fn join_classes(a: u32, b: u32) -> u32 {
