@@ -85,6 +85,35 @@ def test_tiles_that_overflow_one_after_the_other(device: Device, kernel: str) ->
     check_scan(device, rows, "sum", 1, kernel=kernel, exclusive=True)
 
 
+def barely(length: int) -> NDArray[np.float32]:
+    """Return slices that overflow by a small part: the large one comes first, then the small one does, then neither."""
+    x = np.zeros((3, length), np.float32)
+    top = np.finfo(np.float32).max
+    for row, (first, second) in enumerate(((top, 2.0**110), (2.0**110, top), (2.0**100, top))):
+        x[row, 10], x[row, length - 10] = first, second
+    return x
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_small_part_overflows(device: Device, kernel: str) -> None:
+    x = barely(5000)
+    with np.errstate(over="ignore"):
+        assert np.isinf(np.cumsum(x, axis=1, dtype=np.float32)[:, -1]).tolist() == [True, True, False]
+    check_scan(device, x, "sum", 1, kernel=kernel)
+    check_scan(device, np.append(x, -x, axis=1), "sum", 1, kernel=kernel, exclusive=True)
+
+
+@pytest.mark.parametrize("kernel", ["rows", "tiles", "chain"])
+def test_windows_that_begin_inside_a_span(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """21 tiles of which 11 fit: the second window begins in the first span and ends in the second."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=False, dispatch_elements=12 * 4096))
+    x = numbers((21 * 4096 - 5,), "float32", "sum")
+    for reverse in (False, True):
+        check_scan(device, x, "sum", 0, kernel=kernel, reverse=reverse)
+    x[12 * 4096 + 3] = np.inf
+    check_scan(device, x, "sum", 0, kernel=kernel, exclusive=True)
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_in_place(device: Device, kernel: str) -> None:
     for operator in ("sum", "product"):
