@@ -115,6 +115,14 @@ def test_windows_that_begin_inside_a_span(device: Device, kernel: str, monkeypat
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+def test_negative_zeros_stay_negative_at_every_level(device: Device, kernel: str) -> None:
+    """Nothing is added where nothing came before: 0 + -0 is 0."""
+    x = np.full(40 * 4096, -0.0, np.float32)
+    check_scan(device, x, "sum", 0, kernel=kernel)
+    assert np.signbit(reference.cumulative(x, "sum", axis=0)).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_in_place(device: Device, kernel: str) -> None:
     for operator in ("sum", "product"):
         x = strewn(9000, operator)
