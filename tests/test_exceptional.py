@@ -114,6 +114,22 @@ def test_windows_that_begin_inside_a_span(device: Device, kernel: str, monkeypat
     check_scan(device, x, "sum", 0, kernel=kernel, exclusive=True)
 
 
+def overflowing_span(tiles: int) -> NDArray[np.float32]:
+    """Return a slice whose second span overflows in its last tile, though no result does: it began below zero."""
+    x = np.zeros(tiles * 4096, np.float32)
+    x[5] = -3e38
+    x[[30 * 4096 + 7, 31 * 4096 + 9]] = 3e38
+    x[35 * 4096] = 1e33
+    return x
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_fold_of_spans_that_overflows_does_not_absorb(device: Device, kernel: str) -> None:
+    x = overflowing_span(36)
+    assert np.isfinite(reference.cumulative(x, "sum", axis=0)).all()
+    check_scan(device, x, "sum", 0, kernel=kernel)
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_negative_zeros_stay_negative_at_every_level(device: Device, kernel: str) -> None:
     """Nothing is added where nothing came before: 0 + -0 is 0."""
