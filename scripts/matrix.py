@@ -23,7 +23,7 @@ from system import ROOT
 
 AT_A_TIME = 2
 VERIFY = ["-m", "dmlgpu", "verify"]
-DAWN = [str(ROOT / "scripts" / "on_dawn.py"), "dmlgpu", "verify"]
+JOBS = ["--jobs", "1"]
 SWIFTSHADER = {"VK_DRIVER_FILES": str(ROOT / ".cache" / "swiftshader" / "vk_swiftshader_icd.json")}
 
 
@@ -37,10 +37,10 @@ class Run:
 
 
 RUNS = (  # the longest first
-    Run("dawn", [*DAWN, "--device", "SwiftShader"], SWIFTSHADER),
-    Run("swiftshader", [*VERIFY, "--device", "SwiftShader"], SWIFTSHADER),
-    Run("vulkan", [*VERIFY, "--device", "Vulkan"], {}),
-    Run("opengl", [*VERIFY, "--device", "OpenGL"], {}),
+    Run("dawn", [str(ROOT / "scripts" / "on_dawn.py"), *VERIFY[1:], "--device", "SwiftShader", *JOBS], SWIFTSHADER),
+    Run("swiftshader", [*VERIFY, "--device", "SwiftShader", *JOBS], SWIFTSHADER),
+    Run("vulkan", [*VERIFY, "--device", "Vulkan", *JOBS], {}),
+    Run("opengl", [*VERIFY, "--device", "OpenGL", *JOBS], {}),
     Run("oracle", [*VERIFY, "--oracle"], {}),
 )
 

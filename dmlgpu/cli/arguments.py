@@ -63,6 +63,9 @@ The devices of two machines are compared by their files of digests:
   dmlgpu verify --compare here.json there.json oracle.json"""
 
 
+_MOST_JOBS = 16
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors are exceptions, so that all errors look alike."""
 
@@ -208,6 +211,13 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="run only this case, or those of the full suite that match a pattern with *; may be given several times",
     )
+    parser.add_argument(
+        "--jobs",
+        metavar="N",
+        type=_jobs,
+        help="work on N devices of the adapter side by side; by default 2 on software adapters, which compile on one "
+        "core, else 1",
+    )
     parser.add_argument("--json", metavar="FILE", help="also write a report to attach to a bug report")
     parser.add_argument("--digest", metavar="FILE", help="also write the SHA-256 of every result to this file")
     parser.add_argument("--oracle", action="store_true", help="write the oracle's digests; uses no device")
@@ -254,6 +264,13 @@ def _add_device(parser: argparse.ArgumentParser) -> None:
         help="the adapter to use: its index, or a part of its name or backend, as 'dmlgpu info' lists them; by "
         "default DMLGPU_ADAPTER decides, else the fastest kind of adapter is taken",
     )
+
+
+def _jobs(text: str) -> int:
+    """Read a number of devices."""
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MOST_JOBS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of devices from 1 to {_MOST_JOBS}")
+    return int(text)
 
 
 def _names(text: str) -> list[str]:

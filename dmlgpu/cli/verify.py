@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..conformance import Case, Digests, Outcome, Probe, check, oracle_outcome, parse, probe, suite
+from ..conformance import Case, Digests, Outcome, Probe, check_all, oracle_outcome, parse, probe, suite
 from ..conformance.digests import ORACLE
 from .arguments import package_version
 from .compare import run_compare
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["run_verify"]
 
 _SHOWN_DIGESTS = 20
+_WORTH_TWO = 500
+"""Fewer cases are done before a second device is ready."""
 
 
 def run_verify(arguments: Namespace) -> int:
@@ -37,7 +40,7 @@ def run_verify(arguments: Namespace) -> int:
     from ..runtime.device import resolve_device
 
     device = resolve_device(arguments.device)
-    verdict = _verify(device, cases, probing=arguments.case is None)
+    verdict = _verify(device, cases, probing=arguments.case is None, jobs=_jobs(arguments, device, len(cases)))
     if arguments.case is not None and len(verdict.outcomes) <= _SHOWN_DIGESTS:
         for outcome in verdict.outcomes:
             state = "different" if outcome.difference else "the oracle's bits"
@@ -68,6 +71,7 @@ def _check(arguments: Namespace) -> None:
         "--device": arguments.device is not None,
         "--case": arguments.case is not None,
         "--full": arguments.full,
+        "--jobs": arguments.jobs is not None,
         "--digest": arguments.digest is not None,
         "--json": arguments.json is not None,
         "--oracle": arguments.oracle,
@@ -83,8 +87,8 @@ def _check(arguments: Namespace) -> None:
     if arguments.oracle:
         if arguments.digest is None:
             raise CommandError("--oracle uses no device and has nothing to verify; it needs --digest FILE")
-        if arguments.device is not None or arguments.json is not None:
-            raise CommandError("--oracle uses no device: leave --device and --json out")
+        if arguments.device is not None or arguments.json is not None or arguments.jobs is not None:
+            raise CommandError("--oracle uses no device: leave --device, --jobs and --json out")
     for name in (arguments.digest, arguments.json):
         if name is not None:
             _check_output(Path(name))
@@ -112,26 +116,44 @@ def _chosen(arguments: Namespace) -> list[Case]:
     return list(cases.values())
 
 
-def _verify(device: Device, cases: Sequence[Case], *, probing: bool) -> Verdict:
+def _jobs(arguments: Namespace, device: Device, cases: int) -> int:
+    """Return how many devices work side by side: by default two where drivers compile on one core of the CPU."""
+    shares_a_context = device.description.backend == "OpenGL"
+    if arguments.jobs is None:
+        return 2 if device.description.is_software and not shares_a_context and cases > _WORTH_TWO else 1
+    if arguments.jobs > 1 and shares_a_context:
+        raise CommandError(
+            f"--jobs {arguments.jobs} is not possible with {device.summary}: OpenGL's devices share one context and "
+            "would wait for one another; use --jobs 1"
+        )
+    return int(arguments.jobs)
+
+
+def _verify(device: Device, cases: Sequence[Case], *, probing: bool, jobs: int) -> Verdict:
     started = time.monotonic()
     probes: list[Probe] = []
-    outcomes: list[Outcome] = []
+    found: dict[int, Outcome] = {}
     stopped = None
-    with Progress(len(cases)) as progress:
+    with ExitStack() as stack:
+        progress = stack.enter_context(Progress(len(cases)))
         if probing:
             progress.show(0, "probes")
             probes = list(probe(device))
         keeps = _keeps(device)
-        for case in cases:
-            progress.show(len(outcomes), case.name)
-            outcomes.append(check(device, case, keeps))
-            if outcomes[-1].digest is None and outcomes[-1].difference is not None and device.lost():
-                stopped = f"the device was lost in the case {case.name}"
+        progress.show(0, cases[0].name)
+        # Of the same class, which is not imported before a device is needed.
+        devices = [device, *(stack.enter_context(type(device)(device.description)) for _ in range(1, jobs))]
+        for number, outcome in stack.enter_context(closing(check_all(devices, cases, keeps))):
+            found[number] = outcome
+            progress.show(len(found), outcome.case.name)
+            if outcome.digest is None and outcome.difference is not None and any(one.lost() for one in devices):
+                stopped = f"the device was lost in the case {outcome.case.name}"
                 break
     for one in probes:
         if one.passed is False:
             warn(f"the probe {one.name!r} failed on {device.summary}: {one.finding}")
     seconds = time.monotonic() - started
+    outcomes = [found[number] for number in sorted(found)]
     return Verdict(device.summary, len(cases), probes, outcomes, seconds, stopped, driver_of(device))
 
 

@@ -1,15 +1,15 @@
 """Thousands of cases, each with a readable name, that show whether a device gives the oracle's bits.
 
 ``dmlgpu verify`` runs them; docs/portability.md says what they are and where they have been run. `suite` yields them,
-`parse` finds one by its name, `check` runs one on a device, and `Digests` keep what came out, to compare devices that
-never meet.
+`parse` finds one by its name, `check` runs one on a device, `check_all` many on one device or more, and `Digests` keep
+what came out, to compare devices that never meet.
 """
 
 from __future__ import annotations
 
 from .cases import Case, ConvertCase, RoundCase, ScanCase
 from .digests import Digests, Disagreement, compare
-from .execution import Outcome, check, compute, digest, oracle_outcome
+from .execution import Outcome, check, check_all, compute, digest, oracle_outcome
 from .names import parse
 from .placement import Placement
 from .probes import Probe, probe
@@ -26,6 +26,7 @@ __all__ = [
     "RoundCase",
     "ScanCase",
     "check",
+    "check_all",
     "compare",
     "compute",
     "digest",

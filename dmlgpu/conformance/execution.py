@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections import defaultdict, deque
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +23,7 @@ from .elements import random_words
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["Outcome", "check", "compute", "digest", "oracle_outcome"]
+__all__ = ["Outcome", "check", "check_all", "compute", "digest", "oracle_outcome"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,63 @@ def check(device: Device, case: Case, keeps: Mapping[str, bool]) -> Outcome:
         difference = f"at {index} the device has {one}, the oracle {rest}"
     found = None if case.meets_subnormals() else digest(result)
     return Outcome(case, found, difference or stray)
+
+
+def check_all(
+    devices: Sequence[Device], cases: Sequence[Case], keeps: Mapping[str, bool]
+) -> Generator[tuple[int, Outcome], None, None]:
+    """Check cases on one device, or side by side on several of one adapter; yield outcomes as they come.
+
+    Software drivers compile a shader on one core, so that two devices take little more than half the time. Cases of
+    one operator, type and kernel go to one device, which compiles what they share once.
+
+    Yields
+    ------
+    (int, Outcome)
+        The case's position in `cases`, and its outcome.
+    """
+    if len(devices) == 1:
+        yield from ((number, check(devices[0], case, keeps)) for number, case in enumerate(cases))
+        return
+    groups = defaultdict(list)
+    for number, case in enumerate(cases):
+        groups[case.column, case.dtype].append(number)
+    # Chains take longest to compile: they come first, so that no device is left with one at the end.
+    waiting = deque(sorted(groups.values(), key=lambda group: not cases[group[0]].column.endswith("chain")))
+    found: SimpleQueue[tuple[int, Outcome] | None] = SimpleQueue()
+    stop = Event()
+
+    def work(device: Device) -> None:
+        try:
+            while (group := _next(waiting)) is not None:
+                for number in group:
+                    if stop.is_set():
+                        return
+                    found.put((number, check(device, cases[number], keeps)))
+        finally:
+            found.put(None)
+
+    with ThreadPoolExecutor(len(devices)) as pool:
+        workers = [pool.submit(work, device) for device in devices]
+        try:
+            running = len(devices)
+            while running:
+                one = found.get()
+                if one is None:
+                    running -= 1
+                else:
+                    yield one
+        finally:
+            stop.set()
+        for worker in workers:
+            worker.result()
+
+
+def _next(waiting: deque[list[int]]) -> list[int] | None:
+    try:
+        return waiting.popleft()
+    except IndexError:
+        return None
 
 
 def oracle_outcome(case: Case) -> Outcome:
