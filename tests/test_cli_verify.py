@@ -12,8 +12,9 @@ import pytest
 
 import dmlgpu
 from dmlgpu.cli import verify
+from dmlgpu.cli.console import CommandError
 from dmlgpu.cli.verdict import driver_of, reproduction
-from dmlgpu.conformance import Digests, Probe, parse
+from dmlgpu.conformance import Digests, Probe, execution, parse
 from dmlgpu.errors import ShaderError
 from dmlgpu.runtime.backend import implementation
 from dmlgpu.runtime.device import Device
@@ -129,6 +130,47 @@ class TestVerdict:
         status, out, _ = run("verify")
         assert status == 1
         assert f"the device was lost in the case {ONE}; 2 of 3 cases did not run\n" in out
+
+    def test_devices_side_by_side_find_the_same(self, run: Run, few: list[str], device: Device) -> None:
+        status, out, err = run("verify", "--jobs", "3", "--digest", "several.json")
+        if device.description.backend == "OpenGL":
+            assert (status, out) == (2, "")
+            assert "OpenGL's devices share one context and would wait for one another; use --jobs 1" in one_line(err)
+            return
+        assert status == 0
+        assert "PASSED: 3 of 3 cases have the oracle's bits" in out
+        assert run("verify", "--jobs", "1", "--digest", "one.json").status == 0
+        several, one = (Digests.read(Path(name)) for name in ("several.json", "one.json"))
+        assert list(several.digests.items()) == list(one.digests.items())
+
+    def test_one_lost_device_ends_the_work_of_all(
+        self, run: Run, few: list[str], device: Device, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if device.description.backend == "OpenGL":
+            with pytest.raises(CommandError, match="use --jobs 1"):
+                verify.run_verify(arguments("--jobs", "2"))
+            return
+
+        def fail(*_: Any, **__: Any) -> None:
+            raise RuntimeError("gone")
+
+        device.subnormals()
+        monkeypatch.setattr(Device, "run", fail)
+        monkeypatch.setattr(Device, "lost", lambda self: self is not device)
+        status, out, _ = run("verify", "--jobs", "2")
+        assert status == 1
+        assert "the device was lost in the case " in out
+        assert "of 3 cases did not run\n" in out
+
+    def test_a_fault_beside_a_device_is_not_kept_to_itself(
+        self, few: list[str], device: Device, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: Any) -> None:
+            raise IndexError("a fault of the oracle's")
+
+        monkeypatch.setattr(execution, "check", fail)
+        with pytest.raises(IndexError, match="a fault of the oracle's"):
+            list(execution.check_all([device, device], [*map(parse, few)], device.subnormals()))
 
     def test_cases_are_chosen_by_name_and_pattern(self, run: Run) -> None:
         status, out, err = run("verify", "--case", ONE, "--case", "round.float16.*.4097.*")
@@ -275,14 +317,17 @@ BAD = {
     "pattern of nothing": ("--case frob*", "no case of the suite matches 'frob*'"),
     "case and full": (f"--full --case {ONE}", "--case chooses cases, and --full takes all"),
     "oracle without a file": ("--oracle", "it needs --digest FILE"),
-    "oracle with a device": ("--oracle --digest x.json --device 0", "leave --device and --json out"),
-    "oracle with a report": ("--oracle --digest x.json --json y.json", "leave --device and --json out"),
+    "oracle with a device": ("--oracle --digest x.json --device 0", "leave --device, --jobs and --json out"),
+    "oracle with a report": ("--oracle --digest x.json --json y.json", "leave --device, --jobs and --json out"),
     "one file": ("--compare good.json", "--compare needs two files of digests or more"),
     "no file": ("--compare", "argument --compare: expected at least one argument"),
     "compare and more": (
         "--compare a b --full --device 0",
         "--compare reads files only; leave --device and --full out",
     ),
+    "no jobs": ("--jobs 0", "argument --jobs: '0' is not a number of devices from 1 to 16"),
+    "too many jobs": ("--jobs 17", "argument --jobs: '17' is not a number of devices from 1 to 16"),
+    "jobs of the oracle": ("--oracle --digest x --jobs 2", "leave --device, --jobs and --json out"),
     "nothing in them": ("--compare empty.json empty.json", "there is nothing to compare: no file has a digest"),
     "missing file": ("--compare good.json gone.json", "gone.json: No such file or directory"),
     "folder": ("--compare good.json .", "."),

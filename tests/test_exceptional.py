@@ -38,10 +38,13 @@ def strewn(length: int, operator: str, dtype: str = "float32", *, first: int = 0
 
 
 def cancelling(length: int) -> NDArray[np.float32]:
-    """Return data whose left fold stays finite while sums of its parts overflow, again and again."""
+    """Return data whose left fold stays finite while the first two elements of every run but one overflow."""
     rng = np.random.default_rng(length)
-    x = np.repeat(rng.uniform(2e38, 3e38, length // 2 + 1), 2) * np.tile([-1, 1], length // 2 + 1)
-    return np.append(np.float32(1), x.astype(np.float32))[:length]
+    a, b = rng.uniform(2e38, 3e38, (2, length // 4 + 1))
+    x = np.stack([a, b, -b, -a], axis=1).reshape(-1)[:length].astype(np.float32)
+    x[:15] = rng.uniform(-1, 1, min(15, length))
+    x[15:16] = -3e38
+    return x
 
 
 @pytest.mark.parametrize("operator", ["sum", "product"])
@@ -79,6 +82,9 @@ def test_in_columns(device: Device, operator: str) -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_tiles_that_overflow_one_after_the_other(device: Device, kernel: str) -> None:
     x = cancelling(150_000)
+    with np.errstate(over="ignore"):
+        assert np.isinf(x[16::16] + x[17::16]).all()
+    assert np.isfinite(np.cumsum(x)).all()
     assert np.isfinite(reference.cumulative(x, "sum", axis=0)).all()
     check_scan(device, x, "sum", 0, kernel=kernel)
     rows = np.stack([cancelling(9000), numbers((9000,), np.float32), cancelling(9001)[1:]])
