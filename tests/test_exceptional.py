@@ -140,7 +140,8 @@ def test_a_fold_of_spans_that_overflows_does_not_absorb(device: Device, kernel: 
 def test_negative_zeros_stay_negative_at_every_level(device: Device, kernel: str) -> None:
     """Nothing is added where nothing came before: 0 + -0 is 0."""
     x = np.full(40 * 4096, -0.0, np.float32)
-    check_scan(device, x, "sum", 0, kernel=kernel)
+    for exclusive in (False, True):
+        check_scan(device, x, "sum", 0, kernel=kernel, exclusive=exclusive)
     assert np.signbit(reference.cumulative(x, "sum", axis=0)).all()
 
 
