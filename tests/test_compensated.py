@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import dmlgpu
+from dmlgpu import reference
 from dmlgpu.errors import ArgumentError
 from dmlgpu.plan import KERNELS
 from dmlgpu.problem import Layout
@@ -34,6 +35,27 @@ def wide(shape: tuple[int, ...], seed: int = 0) -> Floats:
 
 def check(device: Device, x: Floats, axis: int, **options: Any) -> None:
     check_scan(device, x, "sum", axis, compensated=True, **options)
+
+
+def borders(length: int = 300) -> Floats:
+    """Return slices whose pairs cancel but for their low parts, overflow by these alone, or are negative zeros."""
+    x = np.zeros((4, length), np.float32)
+    x[0, :3] = 1, 2.0**-30, -1
+    x[1, [0, 20, 40]] = 1, 2.0**-30, -1
+    x[2, :3] = np.finfo(np.float32).max, 2.0**102, 2.0**102
+    x[3] = -0.0
+    return x
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_borders_of_pairs(device: Device, kernel: str) -> None:
+    x = borders()
+    expected = reference.cumulative(x, "sum", axis=1, compensated=True)
+    assert expected[:2, -1].tolist() == [2.0**-30] * 2
+    assert np.isinf(expected[2, 2:]).all()
+    assert np.signbit(expected[3]).all()
+    for exclusive in (False, True):
+        check(device, x, 1, kernel=kernel, exclusive=exclusive)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

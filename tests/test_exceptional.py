@@ -139,6 +139,22 @@ def test_a_fold_of_spans_that_overflows_does_not_absorb(device: Device, kernel: 
     check_scan(device, x, "sum", 0, kernel=kernel)
 
 
+def recovering(tiles: int) -> NDArray[np.float32]:
+    """Return a slice of numbers, one of whose runs overflows in part, while a loop comes back to 0."""
+    x = numbers((tiles * 4096,), "float32", "sum")
+    x[111:115] = np.array([-1.5, 1, 1, -0.5]) * 2.0**127
+    return x
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_tiles_after_an_exceptional_one_are_ordinary(device: Device, kernel: str) -> None:
+    x = recovering(5)
+    assert np.isfinite(np.cumsum(x)).all()
+    assert not np.array_equal(np.cumsum(x)[4096:], reference.cumulative(x, "sum", axis=0)[4096:])
+    check_scan(device, x, "sum", 0, kernel=kernel)
+    check_scan(device, np.stack([x, numbers(x.shape, np.float32, seed=1)]), "sum", 1, kernel=kernel, exclusive=True)
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_negative_zeros_stay_negative_at_every_level(device: Device, kernel: str) -> None:
     """Nothing is added where nothing came before: 0 + -0 is 0."""
