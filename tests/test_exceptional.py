@@ -155,6 +155,19 @@ def test_tiles_after_an_exceptional_one_are_ordinary(device: Device, kernel: str
     check_scan(device, np.stack([x, numbers(x.shape, np.float32, seed=1)]), "sum", 1, kernel=kernel, exclusive=True)
 
 
+def early_infinity(tiles: int) -> NDArray[np.float32]:
+    x = numbers((tiles * 4096,), "float32", "sum")
+    x[10] = np.inf
+    x[-3] = -np.inf
+    return x
+
+
+@pytest.mark.parametrize("kernel", ["tiles", "chain"])
+def test_many_tiles_behind_an_infinity(device: Device, kernel: str) -> None:
+    """More than a workgroup has invocations."""
+    check_scan(device, early_infinity(600), "sum", 0, kernel=kernel)
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_negative_zeros_stay_negative_at_every_level(device: Device, kernel: str) -> None:
     """Nothing is added where nothing came before: 0 + -0 is 0."""
