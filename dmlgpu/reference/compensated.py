@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arithmetic import Arithmetic, flushed, fold, is_subnormal
+from .arithmetic import Arithmetic, flushed, is_subnormal
 from .types import Array
 
 _PAIR = [("lo", np.float32), ("hi", np.float32)]
@@ -47,8 +47,14 @@ class Compensated(Arithmetic):
         return out
 
     def left_fold(self, x: Array) -> Array:
-        """Fold a vector from the left, keeping every step."""
-        return np.asarray(fold(x[None].copy(), self.combine)[0])
+        """Fold a vector from the left, keeping every step: pair by pair up to the first that is not finite."""
+        out = x.copy()
+        for j in range(1, len(x)):
+            if not np.isfinite(out["hi"][j - 1]):
+                out[j - 1 :] = self.absorb(np.append(out[j - 1 : j], x[j:]))
+                break
+            out[j : j + 1] = self.combine(out[j - 1 : j], x[j : j + 1])
+        return np.asarray(out)
 
     def absorb(self, x: Array) -> Array:
         """Fold what begins with NaN or infinity."""
