@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,10 @@ import pytest
 
 import dmlgpu
 from dmlgpu.cli import verify
-from dmlgpu.cli.console import CommandError
 from dmlgpu.cli.verdict import driver_of, reproduction
 from dmlgpu.conformance import Digests, Probe, execution, parse
 from dmlgpu.errors import ShaderError
+from dmlgpu.runtime import backend
 from dmlgpu.runtime.backend import implementation
 from dmlgpu.runtime.device import Device
 
@@ -52,6 +53,11 @@ def broken(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
 
     device.subnormals()  # measured before, and kept
     monkeypatch.setattr(device, "download", wrong)
+
+
+def end(*_: Any) -> None:
+    """End the process that is asked to check cases."""
+    os._exit(3)
 
 
 class TestVerdict:
@@ -131,46 +137,40 @@ class TestVerdict:
         assert status == 1
         assert f"the device was lost in the case {ONE}; 2 of 3 cases did not run\n" in out
 
-    def test_devices_side_by_side_find_the_same(self, run: Run, few: list[str], device: Device) -> None:
-        status, out, err = run("verify", "--jobs", "3", "--digest", "several.json")
-        if device.description.backend == "OpenGL":
-            assert (status, out) == (2, "")
-            assert "OpenGL's devices share one context and would wait for one another; use --jobs 1" in one_line(err)
-            return
+    def test_processes_find_the_same(self, run: Run, few: list[str]) -> None:
+        status, out, _ = run("verify", "--jobs", "3", "--digest", "several.json")
         assert status == 0
         assert "PASSED: 3 of 3 cases have the oracle's bits" in out
         assert run("verify", "--jobs", "1", "--digest", "one.json").status == 0
         several, one = (Digests.read(Path(name)) for name in ("several.json", "one.json"))
         assert list(several.digests.items()) == list(one.digests.items())
 
-    def test_one_lost_device_ends_the_work_of_all(
-        self, run: Run, few: list[str], device: Device, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        if device.description.backend == "OpenGL":
-            with pytest.raises(CommandError, match="use --jobs 1"):
-                verify.run_verify(arguments("--jobs", "2"))
-            return
+    def test_a_process_that_ends_fails_the_run(self, run: Run, few: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(execution, "_check_group", end)
+        status, out, _ = run("verify", "--jobs", "2")
+        assert status == 1
+        assert "a process that verified cases ended, as if its driver had aborted it; --jobs 1 tells where" in out
+        assert "3 of 3 cases did not run\n" in out
 
+    def test_processes_verify_what_wgpu_is(self, run: Run, few: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(backend, "implementation", lambda: "Dawn 1")
+        status, out, err = run("verify", "--jobs", "2")
+        assert (status, out) == (2, "")
+        assert "--jobs 2 would not verify Dawn 1, which this process alone has" in one_line(err)
+
+    def test_a_lost_device_is_told_by_its_process(
+        self, few: list[str], device: Device, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def fail(*_: Any, **__: Any) -> None:
             raise RuntimeError("gone")
 
-        device.subnormals()
-        monkeypatch.setattr(Device, "run", fail)
-        monkeypatch.setattr(Device, "lost", lambda self: self is not device)
-        status, out, _ = run("verify", "--jobs", "2")
-        assert status == 1
-        assert "the device was lost in the case " in out
-        assert "of 3 cases did not run\n" in out
-
-    def test_a_fault_beside_a_device_is_not_kept_to_itself(
-        self, few: list[str], device: Device, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def fail(*_: Any) -> None:
-            raise IndexError("a fault of the oracle's")
-
-        monkeypatch.setattr(execution, "check", fail)
-        with pytest.raises(IndexError, match="a fault of the oracle's"):
-            list(execution.check_all([device, device], [*map(parse, few)], device.subnormals()))
+        keeps = device.subnormals()
+        monkeypatch.setattr(device, "run", fail)
+        monkeypatch.setattr(device, "lost", lambda: True)
+        monkeypatch.setattr(execution, "_opened", [device])
+        found, lost = execution._check_group([(7, parse(ONE)), (8, parse(OTHER))], keeps)
+        assert [number for number, _ in found] == [7]
+        assert lost == f"the device was lost in the case {ONE}"
 
     def test_cases_are_chosen_by_name_and_pattern(self, run: Run) -> None:
         status, out, err = run("verify", "--case", ONE, "--case", "round.float16.*.4097.*")
@@ -325,8 +325,8 @@ BAD = {
         "--compare a b --full --device 0",
         "--compare reads files only; leave --device and --full out",
     ),
-    "no jobs": ("--jobs 0", "argument --jobs: '0' is not a number of devices from 1 to 16"),
-    "too many jobs": ("--jobs 17", "argument --jobs: '17' is not a number of devices from 1 to 16"),
+    "no jobs": ("--jobs 0", "argument --jobs: '0' is not a number of processes from 1 to 16"),
+    "too many jobs": ("--jobs 17", "argument --jobs: '17' is not a number of processes from 1 to 16"),
     "jobs of the oracle": ("--oracle --digest x --jobs 2", "leave --device, --jobs and --json out"),
     "nothing in them": ("--compare empty.json empty.json", "there is nothing to compare: no file has a digest"),
     "missing file": ("--compare good.json gone.json", "gone.json: No such file or directory"),

@@ -215,8 +215,7 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
         "--jobs",
         metavar="N",
         type=_jobs,
-        help="work on N devices of the adapter side by side; by default 2 on software adapters, which compile on one "
-        "core, else 1",
+        help="share the cases among N processes; by default 2 on software adapters, which compile on one core, else 1",
     )
     parser.add_argument("--json", metavar="FILE", help="also write a report to attach to a bug report")
     parser.add_argument("--digest", metavar="FILE", help="also write the SHA-256 of every result to this file")
@@ -267,9 +266,9 @@ def _add_device(parser: argparse.ArgumentParser) -> None:
 
 
 def _jobs(text: str) -> int:
-    """Read a number of devices."""
+    """Read a number of processes."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MOST_JOBS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of devices from 1 to {_MOST_JOBS}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes from 1 to {_MOST_JOBS}")
     return int(text)
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..conformance import Case, Digests, Outcome, Probe, check_all, oracle_outcome, parse, probe, suite
 from ..conformance.digests import ORACLE
+from ..errors import DeviceReleasedError
 from .arguments import package_version
 from .compare import run_compare
 from .console import CommandError, count, say, warn
@@ -26,7 +28,8 @@ __all__ = ["run_verify"]
 
 _SHOWN_DIGESTS = 20
 _WORTH_TWO = 500
-"""Fewer cases are done before a second device is ready."""
+"""Fewer cases are done before two processes are ready."""
+_NATIVE = "wgpu-native"
 
 
 def run_verify(arguments: Namespace) -> int:
@@ -117,14 +120,16 @@ def _chosen(arguments: Namespace) -> list[Case]:
 
 
 def _jobs(arguments: Namespace, device: Device, cases: int) -> int:
-    """Return how many devices work side by side: by default two where drivers compile on one core of the CPU."""
-    shares_a_context = device.description.backend == "OpenGL"
+    """Return how many processes share the cases: by default two where drivers compile on one core of the CPU."""
+    from ..runtime.backend import implementation
+
+    is_own = implementation().startswith(_NATIVE)
     if arguments.jobs is None:
-        return 2 if device.description.is_software and not shares_a_context and cases > _WORTH_TWO else 1
-    if arguments.jobs > 1 and shares_a_context:
+        return 2 if device.description.is_software and is_own and cases > _WORTH_TWO else 1
+    if arguments.jobs > 1 and not is_own:
         raise CommandError(
-            f"--jobs {arguments.jobs} is not possible with {device.summary}: OpenGL's devices share one context and "
-            "would wait for one another; use --jobs 1"
+            f"--jobs {arguments.jobs} would not verify {implementation()}, which this process alone has in wgpu's "
+            "place; use --jobs 1"
         )
     return int(arguments.jobs)
 
@@ -134,21 +139,20 @@ def _verify(device: Device, cases: Sequence[Case], *, probing: bool, jobs: int) 
     probes: list[Probe] = []
     found: dict[int, Outcome] = {}
     stopped = None
-    with ExitStack() as stack:
-        progress = stack.enter_context(Progress(len(cases)))
+    with Progress(len(cases)) as progress:
         if probing:
             progress.show(0, "probes")
             probes = list(probe(device))
-        keeps = _keeps(device)
         progress.show(0, cases[0].name)
-        # Of the same class, which is not imported before a device is needed.
-        devices = [device, *(stack.enter_context(type(device)(device.description)) for _ in range(1, jobs))]
-        for number, outcome in stack.enter_context(closing(check_all(devices, cases, keeps))):
-            found[number] = outcome
-            progress.show(len(found), outcome.case.name)
-            if outcome.digest is None and outcome.difference is not None and any(one.lost() for one in devices):
-                stopped = f"the device was lost in the case {outcome.case.name}"
-                break
+        try:
+            with closing(check_all(device, cases, _keeps(device), processes=jobs)) as outcomes_as_they_come:
+                for number, outcome in outcomes_as_they_come:
+                    found[number] = outcome
+                    progress.show(len(found), outcome.case.name)
+        except DeviceReleasedError as error:
+            stopped = str(error)
+        except BrokenProcessPool:
+            stopped = "a process that verified cases ended, as if its driver had aborted it; --jobs 1 tells where"
     for one in probes:
         if one.passed is False:
             warn(f"the probe {one.name!r} failed on {device.summary}: {one.finding}")

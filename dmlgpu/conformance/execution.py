@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict, deque
+import warnings
+from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from queue import SimpleQueue
-from threading import Event
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from .. import reference
+from ..errors import DeviceReleasedError, SoftwareAdapterWarning
 from ..problem import Layout
 from .cases import Case
 from .elements import random_words
@@ -73,60 +74,83 @@ def check(device: Device, case: Case, keeps: Mapping[str, bool]) -> Outcome:
 
 
 def check_all(
-    devices: Sequence[Device], cases: Sequence[Case], keeps: Mapping[str, bool]
+    device: Device, cases: Sequence[Case], keeps: Mapping[str, bool], *, processes: int = 1
 ) -> Generator[tuple[int, Outcome], None, None]:
-    """Check cases on one device, or side by side on several of one adapter; yield outcomes as they come.
+    """Check cases; yield outcomes as they come.
 
-    Software drivers compile a shader on one core, so that two devices take little more than half the time. Cases of
-    one operator, type and kernel go to one device, which compiles what they share once.
+    Parameters
+    ----------
+    device, cases, keeps
+        As for `check`.
+    processes : int
+        With more than one, so many processes open the adapter and share the cases: software drivers compile a shader
+        on one core. Cases of one type, operator and kernel go to one process, which compiles what they share once.
 
     Yields
     ------
     (int, Outcome)
         The case's position in `cases`, and its outcome.
+
+    Raises
+    ------
+    DeviceReleasedError
+        After the outcome of a case in which the device was lost.
+    concurrent.futures.process.BrokenProcessPool
+        If one of several processes ended.
     """
-    if len(devices) == 1:
-        yield from ((number, check(devices[0], case, keeps)) for number, case in enumerate(cases))
+    if processes == 1:
+        for number, case in enumerate(cases):
+            outcome = check(device, case, keeps)
+            yield number, outcome
+            _raise_if_lost(device, outcome)
         return
-    groups = defaultdict(list)
+    groups: dict[tuple[str, str], list[tuple[int, Case]]] = defaultdict(list)
     for number, case in enumerate(cases):
-        groups[case.column, case.dtype].append(number)
-    # Chains take longest to compile: they come first, so that no device is left with one at the end.
-    waiting = deque(sorted(groups.values(), key=lambda group: not cases[group[0]].column.endswith("chain")))
-    found: SimpleQueue[tuple[int, Outcome] | None] = SimpleQueue()
-    stop = Event()
-
-    def work(device: Device) -> None:
-        try:
-            while (group := _next(waiting)) is not None:
-                for number in group:
-                    if stop.is_set():
-                        return
-                    found.put((number, check(device, cases[number], keeps)))
-        finally:
-            found.put(None)
-
-    with ThreadPoolExecutor(len(devices)) as pool:
-        workers = [pool.submit(work, device) for device in devices]
-        try:
-            running = len(devices)
-            while running:
-                one = found.get()
-                if one is None:
-                    running -= 1
-                else:
-                    yield one
-        finally:
-            stop.set()
-        for worker in workers:
-            worker.result()
-
-
-def _next(waiting: deque[list[int]]) -> list[int] | None:
+        groups[case.column, case.dtype].append((number, case))
+    # What takes longest to compile comes first, so that no process is left with it at the end.
+    in_order = sorted(groups.values(), key=lambda group: not group[0][1].column.endswith(_LONG))
+    context = get_context("spawn")  # a device does not survive a fork
+    pool = ProcessPoolExecutor(processes, context, initializer=_open, initargs=(device.description.index,))
     try:
-        return waiting.popleft()
-    except IndexError:
-        return None
+        for future in as_completed([pool.submit(_check_group, group, dict(keeps)) for group in in_order]):
+            found, lost = future.result()
+            yield from found
+            if lost is not None:
+                raise DeviceReleasedError(lost)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_LONG = ("compensated", "chain")
+_opened: list[Device] = []
+
+
+def _open(index: int) -> None:
+    from ..runtime.device import Device
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SoftwareAdapterWarning)  # the parent has warned
+        _opened.append(Device(index))
+
+
+def _check_group(
+    group: Sequence[tuple[int, Case]], keeps: Mapping[str, bool]
+) -> tuple[list[tuple[int, Outcome]], str | None]:
+    """Return outcomes, and what was lost, if it was."""
+    found = []
+    for number, case in group:
+        outcome = check(_opened[0], case, keeps)
+        found.append((number, outcome))
+        try:
+            _raise_if_lost(_opened[0], outcome)
+        except DeviceReleasedError as error:
+            return found, str(error)
+    return found, None
+
+
+def _raise_if_lost(device: Device, outcome: Outcome) -> None:
+    if outcome.digest is None and outcome.difference is not None and device.lost():
+        raise DeviceReleasedError(f"the device was lost in the case {outcome.case.name}")
 
 
 def oracle_outcome(case: Case) -> Outcome:
