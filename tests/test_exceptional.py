@@ -155,6 +155,42 @@ def test_tiles_after_an_exceptional_one_are_ordinary(device: Device, kernel: str
     check_scan(device, np.stack([x, numbers(x.shape, np.float32, seed=1)]), "sum", 1, kernel=kernel, exclusive=True)
 
 
+def behind(operator: str, dtype: str) -> NDArray[Any]:
+    """Return a slice that is absorbed early, by infinity or zero, and overflows in part again and again after that."""
+    x = numbers((20 * 4096,), dtype, operator)
+    x[10] = np.inf if operator == "sum" else -0.0
+    top = np.finfo(dtype)
+    large = -np.ldexp(1.0, top.maxexp - 1) if operator == "sum" else np.sqrt(top.max) * 1.5
+    for place in (3 * 4096 + 16, 6 * 4096 + 300, 18 * 4096):
+        x[place : place + 2] = large
+    return x
+
+
+@pytest.mark.parametrize("operator", ["sum", "product"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_what_is_behind_an_absorbing_result_does_not_overflow(
+    device: Device, kernel: str, dtype: str, operator: str
+) -> None:
+    x = behind(operator, dtype)
+    expected = reference.cumulative(x, operator, axis=0)
+    assert np.all(expected[10:] == np.inf) if operator == "sum" else np.all(expected[10:] == 0)
+    check_scan(device, x, operator, 0, kernel=kernel)
+
+
+def tiny() -> NDArray[np.float64]:
+    """Return a slice whose product is the least number but zero, and becomes another behind the first span."""
+    x = np.ones(20 * 4096)
+    x[10], x[17 * 4096 + 5] = 5e-324, 4.0
+    return x
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_least_number_does_not_absorb(device: Device, kernel: str) -> None:
+    assert reference.cumulative(tiny(), "product", axis=0)[-1] == 2e-323
+    check_scan(device, tiny(), "product", 0, kernel=kernel)
+
+
 def early_infinity(tiles: int) -> NDArray[np.float32]:
     x = numbers((tiles * 4096,), "float32", "sum")
     x[10] = np.inf
