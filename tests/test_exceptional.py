@@ -121,6 +121,7 @@ def test_windows_that_begin_inside_a_span(device: Device, kernel: str, monkeypat
         check_scan(device, x, "sum", 0, kernel=kernel, reverse=reverse)
     x[12 * 4096 + 3] = np.inf
     check_scan(device, x, "sum", 0, kernel=kernel, exclusive=True)
+    check_scan(device, recovering(21), "sum", 0, kernel=kernel)
 
 
 def overflowing_span(tiles: int) -> NDArray[np.float32]:
