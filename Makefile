@@ -15,9 +15,6 @@ PYTEST_ARGS ?=
 MUTATION_ARGS ?=
 VENV_BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-mutation: setup-test
-	$(VENV_BIN)/python -m tests.mutation $(MUTATION_ARGS)
-
 .PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint matrix mutation lint setup-demo setup-test swiftshader clean
 .NOTPARALLEL:
 
@@ -43,6 +40,10 @@ test-default-limits: test
 matrix: swiftshader setup-test
 	@DMLGPU_ADAPTER=OpenGL $(PYTHON) scripts/set_up.py test
 	$(VENV_BIN)/python scripts/matrix.py .cache/matrix
+
+mutation: export DMLGPU_ADAPTER := Vulkan
+mutation: setup-test
+	$(VENV_BIN)/python -m tests.mutation $(MUTATION_ARGS)
 
 lint: setup-test
 	$(VENV_BIN)/ruff check

@@ -1,77 +1,145 @@
-"""What makes alterations of the shaders, and the reasons why some survive."""
+"""The script that alters shaders, and that docs/mutations.md says what came of it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from .mutation.__main__ import every_alteration
-from .mutation.alterations import alterations
-from .mutation.justifications import entry, read, unfounded
+from dmlgpu.conformance import parse
+from dmlgpu.runtime.device import Device
 
-SOURCE = """fn kernel(a: u32, b: u32) -> u32 {
-    // a + b
-    workgroupBarrier();
-    if (a < b) {
-        return select(0u, a + 1u, b != 0u);
+from .mutation.__main__ import PAGE, judge, shader_texts
+from .mutation.alterations import Alteration, alterations
+from .mutation.bench import Bench
+from .mutation.justifications import entries, read
+from .mutation.page import page
+from .mutation.results import PATH, Results
+from .mutation.trials import Trial
+
+SOURCE = """\
+override NOT_CODE = 1u + 2u;
+const CODE = 1u + 2u;
+var<workgroup> total: array<u32, 4>;
+
+// a + b
+fn f(a: u32, p: ptr<function, u32>) -> u32 {
+    if (a < 3u && params.axis_stride != 2u) {
+        workgroupBarrier();
+        *p += min(a, 4u);
     }
-    return load(a * params.axis_stride);
+    return select(a, -a, g(a)) + vec2<u32>(a).x;
 }
 """
 
-
-def test_the_alterations_of_a_function() -> None:
-    found = [(one.line, one.kind, one.altered) for one in alterations(SOURCE, "x.wgsl")]
-    assert found == [
-        (3, "barrier", ";"),
-        (4, "guard", "if (true) {"),
-        (4, "guard", "if (false) {"),
-        (4, "comparison", "if (a <= b) {"),
-        (4, "comparison", "if (a >= b) {"),
-        (5, "operator", "return select(0u, a - 1u, b != 0u);"),
-        (5, "choice", "return select(0u, a + 1u, true);"),
-        (5, "choice", "return select(0u, a + 1u, false);"),
-        (5, "comparison", "return select(0u, a + 1u, b == 0u);"),
-        (7, "operator", "return load(a + params.axis_stride);"),
-        (7, "stride", "return load(a * 1u);"),
-    ]
-
-
-def test_every_shader_file_is_understood() -> None:
-    every = every_alteration()
-    assert len(every) > 50
-    found = [one for ones in every.values() for one in ones]
-    assert len(found) > 1000
-    assert len({one.key for one in found}) == len(found)
-    assert {one.kind for one in found} == {"operator", "comparison", "guard", "choice", "stride", "barrier"}
+CHANGES = [
+    ("a < 3u && params.axis_stride != 2u", "true"),
+    ("a < 3u && params.axis_stride != 2u", "false"),
+    ("<", "<="),
+    ("<", ">="),
+    ("&&", "||"),
+    ("params.axis_stride", "1u"),
+    ("!=", "=="),
+    ("workgroupBarrier()", ""),
+    ("+=", "-="),
+    ("min(a, 4u)", "(a)"),
+    ("min(a, 4u)", "(4u)"),
+    ("g(a)", "true"),
+    ("g(a)", "false"),
+    ("-", ""),
+    ("+", "-"),
+    ("+", "-"),
+]
 
 
-def test_an_alteration_changes_one_place() -> None:
-    for one in alterations(SOURCE, "x.wgsl"):
-        changed = one.apply(SOURCE)
-        assert changed != SOURCE
-        assert sum(a != b for a, b in zip(SOURCE.splitlines(), changed.splitlines(), strict=True)) == 1
+def test_what_is_altered() -> None:
+    found = [(SOURCE[one.start : one.end], one.text) for one in alterations(SOURCE, "f.wgsl")]
+    assert sorted(found) == sorted(CHANGES)
 
 
-def test_what_is_no_wgsl_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"x\.wgsl:2: '\$' begins with no token that is known"):
-        alterations("fn f() {\n$", "x.wgsl")
+def test_an_alteration_changes_its_line_alone() -> None:
+    for one in alterations(SOURCE, "f.wgsl"):
+        before, after = SOURCE.splitlines(), one.apply(SOURCE).splitlines()
+        changed = [i for i, line in enumerate(before) if after[i] != line]
+        assert changed == [one.line - 1]
+        assert (before[changed[0]].strip(), after[changed[0]].strip()) == (one.original, one.altered)
 
 
-def test_every_reason_is_of_an_alteration() -> None:
-    assert unfounded(read(), (one for ones in every_alteration().values() for one in ones)) == []
+def test_what_is_not_understood_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"f\.wgsl:2: '\$"):
+        alterations("fn f() {\n  $x\n}", "f.wgsl")
 
 
-def test_a_reason_must_be_given_once(tmp_path: Path) -> None:
+def test_every_shader_is_understood() -> None:
+    found = {name: alterations(text, name) for name, text in shader_texts().items()}
+    every = [one for ones in found.values() for one in ones]
+    assert len({one.key for one in every}) == len(every) > 2000
+    for name, text in shader_texts().items():
+        assert all(one.apply(text) != text for one in found[name])
+
+
+@pytest.fixture
+def bench(device: Device, tmp_path: Path) -> Bench:
+    case = parse("sum.int32.3x300.axis1.inclusive.increasing.packed-to-packed.slices.plain")
+    trial = Trial(case, {})
+    trial.plan(device)
+    return Bench(device, tmp_path / "wgsl", [trial])
+
+
+def test_what_comes_of_alterations(bench: Bench) -> None:
+    text = shader_texts()["lib/order.wgsl"]
+    one = next(one for one in alterations(text, "lib/order.wgsl") if one.text == "true")
+    unused = replace(one, file="round.wgsl", start=0, end=0, text="")
+    for alteration, state in (
+        (one, "caught"),
+        (replace(one, text="1u"), "does not compile"),
+        (replace(one, text="(present)"), "survived"),
+        (one, "caught"),
+        (unused, "survived"),
+    ):
+        assert bench.try_out(alteration).state == state
+    assert not any(trial.caught(bench.device) for trial in bench.every), "the shaders stay altered"
+
+
+def test_results_of_a_stopped_run_are_kept(tmp_path: Path, bench: Bench) -> None:
+    results = Results(tmp_path / "results.json", tmp_path / "cache.json")
+    every = alterations(SOURCE, "f.wgsl")
+    outcome = bench.try_out(replace(every[0], file="round.wgsl", start=0, end=0, text=""))
+    for one in every[1:]:
+        results.add(one, SOURCE, outcome)
+    assert not results.complete("f.wgsl", SOURCE, every)
+    results.write()
+    results = Results(tmp_path / "results.json", tmp_path / "cache.json")
+    assert results.get(every[0], SOURCE) is None
+    assert results.get(every[1], SOURCE + " ") is None, "what came of another version"
+    results.add(every[0], SOURCE, outcome)
+    assert results.complete("f.wgsl", SOURCE, every)
+    assert results.is_complete("f.wgsl", SOURCE)
+    assert set(results.records["f.wgsl"].keys("f.wgsl")) == {one.key for one in every}
+    results.forget("f.wgsl", SOURCE, survivors_only=True)
+    assert results.get(every[0], SOURCE) is None
+
+
+def test_reasons(tmp_path: Path) -> None:
+    keys = [one.key for one in alterations(SOURCE, "f.wgsl")]
     path = tmp_path / "justified.toml"
-    one = alterations(SOURCE, "x.wgsl")[0]
-    path.write_text(entry(one))
-    with pytest.raises(ValueError, match="no reason is given for"):
+    text = entries(keys)
+    path.write_text(text.replace('""""""', '"None\nis."'.replace("\n", " ")), encoding="utf-8")
+    assert read(path) == dict.fromkeys(keys, "None is.")
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match="no reason"):
         read(path)
-    path.write_text(entry(one).replace('reason = ""', 'reason = "why"') * 2)
-    with pytest.raises(ValueError, match="is there twice"):
-        read(path)
-    path.write_text(entry(one).replace('reason = ""', 'reason = "why"'))
-    assert read(path) == {one.key: "why"}
-    assert unfounded(read(path), []) == [one.key]
+
+
+def test_the_page_and_the_reasons_are_of_these_results(tmp_path: Path) -> None:
+    results, reasons = Results(PATH, tmp_path / "none.json"), read()
+    assert PAGE.read_text(encoding="utf-8") == page(results, reasons), "make mutation MUTATION_ARGS=--page"
+    assert judge(results, reasons) == []
+    texts = shader_texts()
+    for file, record in results.records.items():
+        assert record.counts.get("survived", 0) == len(record.survivors)
+        if results.is_complete(file, texts.get(file, "")):
+            every: list[Alteration] = alterations(texts[file], file)
+            assert sum(record.counts.values()) == len(every)
+            assert {one.key for one in every} >= set(record.keys(file))

@@ -19,16 +19,19 @@ from dmlgpu.runtime.device import Device
 from dmlgpu.runtime.pipelines import Pipeline, Pipelines
 
 from .alterations import Alteration
-from .trials import Trial, files_of, trials
+from .selection import trials
+from .trials import Trial, files_of
 
 __all__ = ["Bench", "Outcome"]
 
-_MOST_TRIALS = 250
-_MOST_CHARACTERS = 6e5
+_MOST_TRIALS = 200
+_MOST_CHARACTERS = 1e6
 """What drivers are given to compile for an alteration at most, `_cost` by `_cost`."""
+_MOST_SPECIAL = 7e5
+"""The same, for what runs data made for it."""
 _FIRST = 10
 """Trials of a group before the next group has its turn."""
-_HEAVY = {"f64_words": 8, "int64": 3}
+_HEAVY = {"f64_words": 8, "int64": 2}
 """How much longer drivers take to compile some element types than others."""
 
 
@@ -39,7 +42,7 @@ class Outcome:
     Attributes
     ----------
     state : str
-        "caught", "does not compile", "survived", or "unused" where the device uses the file for nothing.
+        "caught", "does not compile" or "survived".
     by : str
         The trial that caught it, or the number of trials it survived.
     seconds : float
@@ -75,18 +78,19 @@ class Bench:
         The device.
     folder : Path
         Where the copy is.
+    every : list of Trial
+        The trials, planned; by default those of `selection`.
     """
 
     device: Device
     folder: Path
-    _every: list[Trial] = field(init=False, repr=False)
+    every: list[Trial] = field(default_factory=list, repr=False)
     _groups: dict[str, list[_Group]] = field(default_factory=dict, init=False, repr=False)
-    _last: dict[str, Trial] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._original = shaders.folder()
         shutil.copytree(self._original, self.folder)
-        self._every = trials(self.device)
+        self.every = self.every or trials(self.device)
         self._plain = self.device.pipelines
 
     def try_out(self, alteration: Alteration, alive: Callable[[], None] = lambda: None) -> Outcome:
@@ -121,23 +125,16 @@ class Bench:
                     group.catches += 1
                     group.trials.remove(trial)
                     group.trials.insert(0, trial)
-                    self._last[file] = trial
                     return Outcome("caught", str(trial), time.perf_counter() - started)
-        state = "survived" if number else "unused"
-        return Outcome(state, f"{number} trials", time.perf_counter() - started)
+        return Outcome("survived", f"{number} trials", time.perf_counter() - started)
 
     def _in_order(self, file: str) -> Iterator[tuple[Trial, _Group]]:
         if file not in self._groups:
-            self._groups[file] = _grouped(self._every, file)
+            self._groups[file] = _grouped(self.every, file)
         groups = sorted(self._groups[file], key=lambda group: -group.worth)
-        last = self._last.get(file)
-        for group in groups:
-            if last in group.trials:
-                yield last, group
         for group in groups:
             for trial in group.trials[:_FIRST]:
-                if trial is not last:
-                    yield trial, group
+                yield trial, group
             group.tries += 1
         for group in groups:
             for trial in group.trials[_FIRST:]:
@@ -193,17 +190,24 @@ def _grouped(every: list[Trial], file: str) -> list[_Group]:
     for trial in every:
         if file in trial.files:
             by_pipelines[frozenset(key for key in trial.pipelines if file in files_of(key))].append(trial)
-    # One of each kernel, and of each type with each operator; then what adds most variants for its cost.
+    # All that runs data made for it, up to a cost; one of each kernel; then what adds most variants for its cost.
     chosen: frozenset[PipelineKey] = frozenset()
-    for kinds in (_operations, _kernels):
-        for kind in set().union(*map(kinds, by_pipelines)) if by_pipelines else ():
-            if kind not in kinds(chosen):
-                chosen |= min(
-                    (keys for keys in by_pipelines if kind in kinds(keys)), key=partial(_price, chosen=chosen)
-                )
+    special = {keys: _aims(found) for keys, found in by_pipelines.items()}
+    aims = set().union(*special.values()) if special else set()
+    while any(special.values()):
+        keys = max(special, key=lambda keys: len(special[keys] & aims) / (_price(keys, chosen) + 1000))
+        if not special[keys] & aims:
+            break
+        if sum(map(_cost, chosen | keys)) <= _MOST_SPECIAL:
+            chosen |= keys
+            aims -= special[keys]
+        special[keys] = set()
+    for kernel in sorted({key.kernel for keys in by_pipelines for key in keys} - {key.kernel for key in chosen}):
+        with_it = (keys for keys in by_pipelines if any(key.kernel == kernel for key in keys))
+        chosen |= min(with_it, key=partial(_price, chosen=chosen))
     missing = _features(frozenset().union(*by_pipelines))
     missing -= _features(chosen)
-    left = set(by_pipelines)
+    left = list(by_pipelines)  # not a set: among equals the first is taken, always the same
     spent = sum(map(_cost, chosen))
     while left:
         best = max(left, key=partial(_gain, chosen=chosen, missing=missing))
@@ -218,8 +222,14 @@ def _grouped(every: list[Trial], file: str) -> list[_Group]:
     # Few trials of many pipelines, or many of few.
     for number, group in enumerate(groups):
         random.Random(number).shuffle(group.trials)
-        del group.trials[share:]
+        group.trials.sort(key=lambda trial: not trial.is_special)
+        del group.trials[max(share, sum(trial.is_special for trial in group.trials)) :]
     return groups
+
+
+def _aims(found: list[Trial]) -> set[tuple[object, ...]]:
+    """Return what data made for a file is about: families of elements, by type, kernel and operator."""
+    return {(one.case.family, one.case.dtype, one.case.column, *one.changes) for one in found if one.is_special}
 
 
 def _gain(keys: frozenset[PipelineKey], chosen: frozenset[PipelineKey], missing: set[_Feature]) -> tuple[float, ...]:
@@ -232,27 +242,22 @@ def _price(keys: frozenset[PipelineKey], chosen: frozenset[PipelineKey]) -> floa
     return sum(map(_cost, keys - chosen))
 
 
-def _kernels(keys: frozenset[PipelineKey]) -> set[object]:
-    return {key.kernel for key in keys}
-
-
-def _operations(keys: frozenset[PipelineKey]) -> set[object]:
-    return {(dict(key.slots).get("element"), dict(key.constants).get("product")) for key in keys}
-
-
 _Feature = tuple[str, str, object]
 
 
 def _features(keys: frozenset[PipelineKey]) -> set[_Feature]:
-    return {(key.kernel, name, value) for key in keys for name, value in (*key.slots, *key.constants)}
+    """Return what variants there are, alone and of each type with each operator."""
+    found: set[_Feature] = {(key.kernel, name, value) for key in keys for name, value in (*key.slots, *key.constants)}
+    return found | {("", str(dict(key.slots).get("element")), dict(key.constants).get("product")) for key in keys}
 
 
 @cache
 def _cost(key: PipelineKey) -> float:
     """Return about how long it takes to compile, in some unit."""
     slots, constants = dict(key.slots), dict(key.constants)
-    heavy = _HEAVY.get(slots.get("element", ""), 1)
-    written_out = 8 if slots.get("tile") == "blocks" else 1
+    in_loops = slots.get("run") == "loops"
+    heavy = 2 if in_loops else _HEAVY.get(slots.get("element", ""), 1)
+    written_out = 8 if slots.get("tile") == "blocks" and not in_loops else 1
     if written_out > 1 and heavy > 1 and constants.get("product"):
         return 1e9
     return len(shaders.resolve(key.kernel, slots).source) * heavy * written_out

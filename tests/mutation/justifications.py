@@ -6,9 +6,9 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-from .alterations import Alteration, Key
+from .alterations import Key
 
-__all__ = ["PATH", "entry", "read", "unfounded"]
+__all__ = ["PATH", "entries", "read"]
 
 PATH = Path(__file__).with_name("justified.toml")
 
@@ -19,34 +19,30 @@ def read(path: Path = PATH) -> dict[Key, str]:
     Raises
     ------
     ValueError
-        If an entry lacks something, has no reason, or is there twice.
+        If there is no reason, or an alteration is there twice.
     """
     found: dict[Key, str] = {}
-    for one in tomllib.loads(path.read_text(encoding="utf-8")).get("survivor", []):
-        key = (one["file"], one.get("function", ""), one["line"], one["altered"], one.get("occurrence", 0))
-        if not one.get("reason", "").strip():
-            raise ValueError(f"{path}: no reason is given for {key}")
-        if key in found:
-            raise ValueError(f"{path}: {key} is there twice")
-        found[key] = one["reason"]
+    for one in tomllib.loads(path.read_text(encoding="utf-8")).get("reason", []):
+        text = " ".join(one["text"].split())
+        for function, line, altered, *number in one["survivors"]:
+            key = (one["file"], function, line, altered, number[0] if number else 0)
+            if not text:
+                raise ValueError(f"{path}: no reason is given for {key}")
+            if key in found:
+                raise ValueError(f"{path}: {key} is there twice")
+            found[key] = text
     return found
 
 
-def unfounded(reasons: dict[Key, str], every: Iterable[Alteration]) -> list[Key]:
-    """Return the entries for which there is no alteration (any longer)."""
-    there = {one.key for one in every}
-    return [key for key in reasons if key not in there]
-
-
-def entry(one: Alteration) -> str:
-    """Return the text to put into the file for a survivor, without a reason."""
-    lines = ["[[survivor]]", f"file = {_quoted(one.file)}"]
-    if one.function:
-        lines.append(f"function = {_quoted(one.function)}")
-    lines += [f"line = {_quoted(one.original)}", f"altered = {_quoted(one.altered)}"]
-    if one.occurrence:
-        lines.append(f"occurrence = {one.occurrence}")
-    return "\n".join([*lines, 'reason = ""', ""])
+def entries(keys: Iterable[Key]) -> str:
+    """Return the text to put into the file for survivors of a shader file, without a reason."""
+    lines: list[str] = []
+    for file, function, line, altered, number in keys:
+        if not lines:
+            lines = ["[[reason]]", f'file = "{file}"', 'text = """"""', "survivors = ["]
+        parts = [_quoted(part) for part in (function, line, altered)] + [str(number)] * (number > 0)
+        lines.append(f"    [{', '.join(parts)}],")
+    return "\n".join([*lines, "]", ""])
 
 
 def _quoted(text: str) -> str:

@@ -1,104 +1,116 @@
-"""What came of all alterations, kept between runs, and the page that is made of it."""
+"""What came of all alterations: of files whose trials are complete in results.json, of others in a cache."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from .alterations import Alteration, Key
 from .bench import Outcome
 
-__all__ = ["Results", "page"]
+__all__ = ["PATH", "Record", "Results", "digest"]
+
+PATH = Path(__file__).with_name("results.json")
 
 
-class Results:
-    """Outcomes by alteration, in a file, so that a run that was stopped goes on where it was.
+def digest(text: str) -> str:
+    """Return the first digits of a text's SHA-256."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
-    An outcome counts as long as all shader files are as they were.
+
+@dataclass(frozen=True)
+class Record:
+    """What came of all alterations of a file.
+
+    Attributes
+    ----------
+    text : str
+        The digest of the file as it was then.
+    counts : mapping of str to int
+        How many alterations came to each state, see `Outcome`.
+    survivors : sequence of sequence
+        Function, line, altered line and number of those that survived: their keys without the file.
     """
 
-    def __init__(self, path: Path, folder: Path) -> None:
-        self._path = path
-        state = hashlib.sha256()
-        for file in sorted(folder.rglob("*.wgsl")):
-            state.update(file.read_bytes())
-        self._shaders = state.hexdigest()
-        self._found: dict[str, list[object]] = {}
-        if path.exists():
-            content = json.loads(path.read_text(encoding="utf-8"))
-            if content["shaders"] == self._shaders:
-                self._found = content["outcomes"]
+    text: str
+    counts: Mapping[str, int]
+    survivors: Sequence[Sequence[Any]]
 
-    def get(self, one: Alteration) -> Outcome | None:
-        found = self._found.get(json.dumps(one.key))
-        return None if found is None else Outcome(*found)  # type: ignore[arg-type]
+    def keys(self, file: str) -> list[Key]:
+        return [(file, *rest) for rest in self.survivors]
 
-    def add(self, one: Alteration, outcome: Outcome) -> None:
-        self._found[json.dumps(one.key)] = list(astuple(outcome))
+
+@dataclass
+class Results:
+    """Outcomes by file and alteration.
+
+    Attributes
+    ----------
+    records : dict of str to Record
+        Of the files that are complete.
+    device : str
+        The adapter's summary.
+    untried : list of str
+        The files that were never complete.
+    """
+
+    path: Path
+    cache: Path
+    records: dict[str, Record] = field(default_factory=dict)
+    device: str = ""
+    untried: list[str] = field(default_factory=list)
+    _found: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.path.exists():
+            content = json.loads(self.path.read_text(encoding="utf-8"))
+            self.device, self.untried = content["device"], content["untried"]
+            self.records = {file: Record(**one) for file, one in content["files"].items()}
+        if self.cache.exists():
+            self._found = json.loads(self.cache.read_text(encoding="utf-8"))
+
+    def is_complete(self, file: str, text: str) -> bool:
+        """Whether a file was tried as it is now."""
+        return file in self.records and self.records[file].text == digest(text)
+
+    def get(self, one: Alteration, text: str) -> Outcome | None:
+        """Return what came of an alteration of a file with this text, if it was tried."""
+        found = self._of(one.file, text).get(json.dumps(one.key))
+        return None if found is None else Outcome(*found)
+
+    def add(self, one: Alteration, text: str, outcome: Outcome) -> None:
+        self._of(one.file, text)[json.dumps(one.key)] = [outcome.state, outcome.by, outcome.seconds]
+
+    def forget(self, file: str, text: str, *, survivors_only: bool = False) -> None:
+        """Drop what came of a file's alterations, or of those that survived."""
+        found = self._of(file, text)
+        for key in [key for key, outcome in found.items() if not survivors_only or outcome[0] == "survived"]:
+            del found[key]
+
+    def complete(self, file: str, text: str, every: Iterable[Alteration]) -> bool:
+        """Keep what came of a file for good, if all its alterations were tried."""
+        outcomes = [(one, self.get(one, text)) for one in every]
+        counts = Counter(outcome.state for _, outcome in outcomes if outcome is not None)
+        if counts.total() < len(outcomes):
+            return False
+        survivors = [one.key[1:] for one, outcome in outcomes if outcome is not None and outcome.state == "survived"]
+        self.records[file] = Record(digest(text), dict(sorted(counts.items())), survivors)
+        return True
+
+    def write_cache(self) -> None:
+        self.cache.parent.mkdir(parents=True, exist_ok=True)
+        self.cache.write_text(json.dumps(self._found, indent=0), encoding="utf-8")
 
     def write(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        content = {"shaders": self._shaders, "outcomes": self._found}
-        self._path.write_text(json.dumps(content, indent=0), encoding="utf-8")
+        self.write_cache()
+        files = {file: asdict(self.records[file]) for file in sorted(self.records)}
+        content = {"device": self.device, "untried": self.untried, "files": files}
+        self.path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
-
-def page(
-    device: str, outcomes: Sequence[tuple[Alteration, Outcome]], reasons: Mapping[Key, str], missing: Sequence[str]
-) -> str:
-    """Return docs/mutations.md: a table of files, and the survivors with their reasons."""
-    return "\n".join(_lines(device, outcomes, reasons, missing)) + "\n"
-
-
-_STATES = ("caught", "timed out", "ended the process", "does not compile", "survived", "unused")
-
-
-def _lines(
-    device: str, outcomes: Sequence[tuple[Alteration, Outcome]], reasons: Mapping[Key, str], missing: Sequence[str]
-) -> Iterator[str]:
-    states: dict[str, Counter[str]] = {}
-    for one, outcome in outcomes:
-        states.setdefault(one.file, Counter())[outcome.state] += 1
-    total = sum(states.values(), Counter[str]())
-    yield "# Mutations: what the suite notices"
-    yield ""
-    yield "Made by `make mutation`; not edited by hand. [development.md](development.md) says what it does and how to"
-    yield "read it. Device: " + device + "."
-    yield ""
-    judged = total.total() - total["does not compile"] - total["unused"]
-    noticed = judged - total["survived"]
-    yield f"Of {total.total()} alterations {total['does not compile']} do not compile. Of the other {judged} the trials"
-    yield f"notice {noticed} ({noticed / max(judged, 1):.1%}); {total['survived']} survive."
-    if missing:
-        yield ""
-        yield f"Not tried yet: {', '.join(missing)}."
-    yield ""
-    yield "| file | alterations | caught | timed out, or ended the process | do not compile | survived |"
-    yield "|---|---|---|---|---|---|"
-    for file, counts in sorted(states.items()):
-        ended = counts["timed out"] + counts["ended the process"]
-        row = [counts.total(), counts["caught"], ended, counts["does not compile"], counts["survived"]]
-        yield f"| {file} | {' | '.join(map(str, row))} |"
-    yield ""
-    yield "## The survivors, and why each may"
-    yield ""
-    by_reason: dict[tuple[str, str], list[Alteration]] = {}
-    for one, outcome in outcomes:
-        if outcome.state == "survived":
-            by_reason.setdefault((one.file, reasons.get(one.key, "**not justified yet**")), []).append(one)
-    file = ""
-    for (where, reason), survivors in sorted(by_reason.items(), key=lambda item: item[0][0]):
-        if where != file:
-            file = where
-            yield from (f"### {file}", "")
-        yield reason
-        yield ""
-        yield "```text"
-        for one in survivors:
-            yield f"{one.function or 'module'}: {one.original}"
-            yield f"{' ' * len(one.function or 'module')}  {one.altered}"
-        yield "```"
-        yield ""
+    def _of(self, file: str, text: str) -> dict[str, list[Any]]:
+        return self._found.setdefault(f"{file} {digest(text)}", {})

@@ -1,29 +1,28 @@
-"""What an altered shader is tried on: the conformance cases, and some of them again with a device's limits changed."""
+"""What an altered shader is tried on: a case, run as a plan over buffers of noise, compared with the oracle's bits."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
+import wgpu
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from dmlgpu import reference, shaders
-from dmlgpu.conformance import Case, ConvertCase, Placement, ScanCase, parse, suite
+from dmlgpu.bench.copying import plan_copy
+from dmlgpu.conformance import Case
 from dmlgpu.conformance.elements import random_words
-from dmlgpu.conformance.probes import hard_pairs
-from dmlgpu.passes import PipelineKey
-from dmlgpu.plan import KERNELS, plan_problem
-from dmlgpu.problem import Layout
+from dmlgpu.passes import PipelineKey, Plan
+from dmlgpu.plan import plan_problem
+from dmlgpu.problem import Layout, ScanProblem
 from dmlgpu.runtime.device import Device
+from dmlgpu.scans import scan_passes
 
-__all__ = ["Trial", "trials"]
+from .cases import CopyCase
 
-_MOST_ELEMENTS = 140_000
+__all__ = ["Trial", "files_of"]
 
 
 @dataclass
@@ -35,7 +34,10 @@ class Trial:
     case : Case
         The case.
     changes : dict
-        What is different in the device's `Limits`.
+        What is different in the device's `Limits`; or ``window`` and ``silent``, for `scan_passes` alone: how many
+        elements a window has, and which workgroups of a chain keep their carry to themselves.
+    is_special : bool
+        Whether it was made for what most cases do not reach, and comes before them.
     pipelines : frozenset of PipelineKey
         What it runs.
     files : frozenset of str
@@ -44,8 +46,10 @@ class Trial:
 
     case: Case
     changes: dict[str, Any]
+    is_special: bool = False
     pipelines: frozenset[PipelineKey] = frozenset()
     files: frozenset[str] = frozenset()
+    _plan: Plan = field(default=Plan((), 0), repr=False)
     _memory: tuple[NDArray[Any], NDArray[Any] | None] | None = field(default=None, repr=False)
     _expected: NDArray[np.uint8] | None = field(default=None, repr=False)
 
@@ -59,12 +63,25 @@ class Trial:
         return self._expected is None
 
     def plan(self, device: Device) -> None:
-        """Find out which pipelines and files it uses."""
-        one_buffer = self.case.placement.relation != "to"
-        limits = replace(device.limits, **self.changes)
-        plan = plan_problem(self.case.problem(), limits, one_buffer=one_buffer, kernel=self.case.kernel)
-        self.pipelines = frozenset(one.pipeline for one in plan.passes)
+        """Plan it for a device, which also tells which pipelines and files it uses."""
+        self._plan = self._planned(device)
+        self.pipelines = frozenset(one.pipeline for one in self._plan.passes)
         self.files = frozenset().union(*map(files_of, self.pipelines))
+
+    def _planned(self, device: Device) -> Plan:
+        if isinstance(self.case, CopyCase):
+            return plan_copy(self.case.copy, self.case.x().nbytes, replace(device.limits, **self.changes))
+        problem = self.case.problem()
+        if "window" in self.changes:
+            assert isinstance(problem, ScanProblem)
+            chunks = (*(one.size for one in problem.batch), self.changes["window"])
+            silent = self.changes.get("silent", 0)
+            limits = device.limits if silent else replace(device.limits, software=False)  # long windows, too
+            passes = tuple(scan_passes(problem, limits, chunks, kernel=self.case.kernel, silent=silent))
+            return Plan(passes, max(one.state_bytes for one in passes))
+        limits = replace(device.limits, **self.changes)
+        one_buffer = self.case.placement.relation != "to"
+        return plan_problem(problem, limits, one_buffer=one_buffer, kernel=self.case.kernel)
 
     def caught(self, device: Device) -> bool:
         """Run it, and return whether the result, or memory beside it, is not as it should be.
@@ -94,21 +111,39 @@ class Trial:
         """Return the output's buffer, and the result in it."""
         host_input, host_output = self._host()
         after = np.empty_like(host_input if host_output is None else host_output)
-        limits, memory = device.limits, []
+        memory = []
         with device.lock:
             try:
-                device.limits = replace(limits, **self.changes)
                 for host in (host_input, host_output):
                     if host is not None:
                         memory.append(device.allocate(host.nbytes))
                         device.upload(memory[-1], 0, host)
-                device.run(self.case.problem(), memory[0], memory[-1], kernel=self.case.kernel)
+                self._dirty_scratch(device)
+                source, target = memory[0].gpu_buffer, memory[-1].gpu_buffer
+                device._executor.run(self._plan, source, target, device.limits.dispatch_elements)
                 device.download(memory[-1], 0, after)
             finally:
-                device.limits = limits
                 for buffer in memory:
                     buffer.release()
         return after, _view(after, self.case.layouts()[1])
+
+    def _dirty_scratch(self, device: Device) -> None:
+        """Leave noise, and small numbers, where a plan expects nothing.
+
+        All are odd: a chain's marks of what is complete are lowest bits.
+        """
+        size, executor = self._plan.state_bytes, device._executor
+        if not size:
+            return
+        usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_DST
+        scratch = executor._scratch
+        if scratch is None or scratch.size < size or scratch.usage != usage:
+            if scratch is not None:
+                scratch.destroy()
+            executor._scratch = device.gpu_device.create_buffer(label="scratch", size=-(-size // 4) * 4, usage=usage)
+        words = random_words(-(-size // 8), "scratch").view(np.uint32) | np.uint32(1)
+        words[::3] = 1
+        executor.write(executor._scratch, 0, words[: size // 4])
 
     def _host(self) -> tuple[NDArray[Any], NDArray[Any] | None]:
         """Return what the buffers hold before: the elements, and noise around them."""
@@ -142,89 +177,3 @@ def files_of(key: PipelineKey) -> frozenset[str]:
     if made_of not in _files:
         _files[made_of] = frozenset(line.file for line in shaders.resolve(key.kernel, dict(key.slots)).lines)
     return _files[made_of]
-
-
-def trials(device: Device) -> list[Trial]:
-    """Return the trials, planned for a device."""
-    found = [Trial(case, changes) for case, changes in _cases(device)]
-    for trial in found:
-        trial.plan(device)
-    return found
-
-
-def _cases(device: Device) -> Iterator[tuple[Case, dict[str, Any]]]:
-    cases = [case for case in suite() if math.prod(case.shape) <= _MOST_ELEMENTS]
-    yield from ((case, {}) for case in cases)
-    for number, case in enumerate(cases):
-        if case.dtype == "float64" and case.column.startswith(("sum", "product")) and device.limits.float64:
-            yield case, {"float64": False}
-        if case.dtype.startswith("float") and case.column.startswith(("sum", "product")) and number % 7 == 0:
-            yield case, {"opaque": False}
-        if number % 11 == 0:
-            yield case, {"workgroups": 3}
-    for case in _extra():
-        yield case, {}
-        if case.dtype == "float64" and device.limits.float64:
-            yield case, {"float64": False}
-    yield from _windowed()
-
-
-@dataclass(frozen=True)
-class _HalfTies(ScanCase):
-    """As tests/test_scan_kernels.py::test_half_subnormals_are_rounded_to_even."""
-
-    def x(self) -> NDArray[Any]:
-        x = np.full(self.shape, 0.5, np.float16)
-        x[:, 0] = np.arange(1, len(x) + 1, dtype=np.uint16).view(np.float16)
-        return x
-
-
-@dataclass(frozen=True)
-class _HardPairs(ScanCase):
-    """As the probes of addition and multiplication."""
-
-    def x(self) -> NDArray[Any]:
-        return hard_pairs(self.dtype, self.operator)
-
-
-@dataclass(frozen=True)
-class _Bytes(ConvertCase):
-    """As tests/test_elementwise_kernels.py::test_every_byte_but_zero_is_true."""
-
-    def x(self) -> NDArray[Any]:
-        return np.arange(256, dtype=np.uint8).view(np.bool_)
-
-    def _compute(self, flush: bool) -> NDArray[Any]:
-        return (np.arange(256, dtype=np.uint8) != 0).astype(self.to)
-
-
-def _extra() -> Iterator[Case]:
-    """What tests have beyond the conformance suite."""
-    packed = Placement()
-    for way in KERNELS:
-        yield _HalfTies("float16", (2047, 2), packed, "ties", "product", 1, False, False, way)
-    for dtype, operator in product(("float32", "float64"), ("sum", "product")):
-        shape = hard_pairs(dtype, operator).shape
-        yield _HardPairs(dtype, shape, packed, "hard", operator, 1, False, False, "slices")
-    for to in ("int8", "uint64", "float16", "float64"):
-        yield _Bytes("bool", (256,), packed, "bytes", to)
-
-
-def _windowed() -> Iterator[tuple[Case, dict[str, Any]]]:
-    """Tensors larger than a binding, as in tests/test_scan_kernels.py."""
-    shapes = [
-        ("150003", 0, "float32"),
-        ("140001x2", 0, "int32"),
-        ("2x70000", 1, "float32"),
-        ("70000", 0, "uint8"),
-        ("3x40001", 1, "float16"),
-        ("7x30x100", 1, "int64"),
-    ]
-    orders = ("sum inclusive.increasing", "product exclusive.decreasing", "sum exclusive.increasing")
-    for (shape, axis, dtype), order, way in product(shapes, orders, KERNELS):
-        operator, rest = order.split()
-        for family in ("plain", "special") if dtype == "float32" else ("plain",):
-            name = f"{operator}.{dtype}.{shape}.axis{axis}.{rest}.packed-to-packed.{way}.{family}"
-            yield from ((parse(name), {"binding_bytes": binding}) for binding in (4096, 70_000, 300_000))
-    yield parse("round.float32.half_even.4097.packed-to-packed.plain"), {"binding_bytes": 4096}
-    yield parse("convert.int32-to-float16.8192.packed-to-packed.patterns"), {"binding_bytes": 4096}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import traceback
 import warnings
 from dataclasses import astuple
 from multiprocessing import get_context
@@ -28,7 +29,10 @@ def serve(connection: Connection) -> None:
         bench = Bench(default_device(), Path(folder) / "wgsl")
         connection.send(bench.device.summary)
         while (alteration := connection.recv()) is not None:
-            connection.send(astuple(bench.try_out(alteration, lambda: connection.send(None))))
+            try:
+                connection.send(astuple(bench.try_out(alteration, lambda: connection.send(None))))
+            except Exception:  # whatever it is, whoever waits must not take it for the alteration's doing
+                connection.send(traceback.format_exc())
 
 
 class Worker:
@@ -52,13 +56,21 @@ class Worker:
         self._stop()
 
     def try_out(self, alteration: Alteration) -> Outcome:
-        """Return what comes of an alteration: as the bench says, or "timed out", or "ended the process"."""
+        """Return what comes of an alteration: as the bench says, or "timed out", or "ended the process".
+
+        Raises
+        ------
+        RuntimeError
+            If the bench itself fails.
+        """
         self._connection.send(alteration)
         while True:
             state = "timed out"
             try:
                 if self._connection.poll(_SECONDS):
                     answer = self._connection.recv()
+                    if isinstance(answer, str):
+                        raise RuntimeError(f"{alteration} cannot be tried: {answer}")
                     if answer is not None:
                         return Outcome(*answer)
                     continue

@@ -1,0 +1,210 @@
+"""Cases that the conformance suite lacks: the data of tests that aim at a part of a shader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlgpu import reference
+from dmlgpu.bench.copying import Copy
+from dmlgpu.conformance import Case, ConvertCase, Placement, ScanCase
+from dmlgpu.conformance.probes import hard_pairs
+from dmlgpu.problem import Layout, Precision, ScanProblem
+
+from ..harness import numbers
+from ..test_compensated import borders, wide
+from ..test_exceptional import (
+    barely,
+    behind,
+    cancelling,
+    early_infinity,
+    overflowing_span,
+    recovering,
+    strewn,
+    tiny,
+)
+
+__all__ = ["BytesCase", "CopyCase", "OwnScanCase", "own_scan"]
+
+PACKED = Placement()
+
+
+def _events(shape: tuple[int, ...], dtype: str, operator: str) -> NDArray[Any]:
+    """Return what test_exceptional.py has: a slice for each event around each border of runs, blocks, tiles, spans."""
+    return strewn(shape[-1], operator, dtype)[: shape[0]]
+
+
+def _late_events(shape: tuple[int, ...], dtype: str, operator: str) -> NDArray[Any]:
+    return strewn(shape[-1], operator, dtype, first=4095)[-shape[0] :]
+
+
+def _beside(shape: tuple[int, ...], dtype: str, operator: str) -> NDArray[Any]:
+    """Return slices along the first axis of which one, both or neither are exceptional in the columns of a word."""
+    x = strewn(shape[0], operator, dtype)
+    mixed = np.stack([x, numbers(x.shape, dtype, operator), x[::-1], x], axis=1).reshape(-1, shape[0])
+    return np.ascontiguousarray(mixed[: shape[1]].T)
+
+
+def _ties(shape: tuple[int, ...], _: str, __: str) -> NDArray[Any]:
+    """Return what test_scan_kernels.py::test_half_subnormals_are_rounded_to_even has."""
+    x = np.full(shape, 0.5, np.float16)
+    x[:, 0] = np.arange(1, len(x) + 1, dtype=np.uint16).view(np.float16)
+    return x
+
+
+def _cancelling(shape: tuple[int, ...], _: str, __: str) -> NDArray[Any]:
+    first = cancelling(shape[-1])
+    if len(shape) == 1:
+        return first
+    others = strewn(shape[-1], "sum")
+    return np.stack([first, *(others[33 * row % 45] for row in range(1, shape[0]))])
+
+
+def _underflow(_: tuple[int, ...], __: str, ___: str) -> NDArray[Any]:
+    """Return what test_exceptional.py::test_an_underflow_to_zero_does_not_absorb has."""
+    x = np.ones(140_000, np.float32)
+    x[0] = 1e30
+    x[5000:5003] = 1e-20
+    x[70_000:70_004] = 1e15
+    x[70_004:70_008] = 1e-15
+    x[139_990] = np.inf
+    return x
+
+
+_FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
+    "early_infinity": lambda shape, _, __: early_infinity(shape[0] // 4096),
+    "events": _events,
+    "late_events": _late_events,
+    "barely": lambda shape, _, __: barely(shape[-1]),
+    "behind": lambda _, dtype, operator: behind(operator, dtype),
+    "beside": _beside,
+    "overflowing_span": lambda shape, _, __: overflowing_span(shape[0] // 4096),
+    "pairs": lambda shape, _, __: borders(shape[1]),
+    "recovering": lambda shape, _, __: recovering(shape[0] // 4096),
+    "ties": _ties,
+    "cancelling": _cancelling,
+    "tiny": lambda _, __, ___: tiny(),
+    "underflow": _underflow,
+    "hard": lambda _, dtype, operator: hard_pairs(dtype, operator),
+    "negative_zeros": lambda shape, dtype, _: np.full(shape, -0.0, dtype),
+    "numbers": numbers,
+    "wide": lambda shape, _, __: wide(shape),
+}
+
+
+@cache
+def _data(family: str, shape: tuple[int, ...], dtype: str, operator: str) -> NDArray[Any]:
+    return _FAMILIES[family](shape, dtype, operator)
+
+
+@dataclass(frozen=True)
+class OwnScanCase(ScanCase):
+    """A scan of one of the families here, perhaps compensated, perhaps with elements far apart.
+
+    Attributes
+    ----------
+    compensated : bool
+        As for `dmlgpu.reference.cumulative`.
+    far : tuple of int
+        The distance of a slice's elements in the input and the output; (0, 0) leaves it to the placement.
+    """
+
+    compensated: bool = False
+    far: tuple[int, int] = (0, 0)
+
+    @property
+    def name(self) -> str:
+        more = [".compensated"] * self.compensated + [f".far{self.far}"] * any(self.far)
+        return "".join([super().name, *more])
+
+    def x(self) -> NDArray[Any]:
+        return _data(self.family, self.shape, self.dtype, self.operator)
+
+    def layouts(self) -> tuple[Layout, Layout]:
+        if not any(self.far):
+            return super().layouts()
+        ones = (1,) * (len(self.shape) - 1)
+        source, target = (Layout(self.shape, (stride, *ones)) for stride in self.far)
+        return source, target
+
+    def problem(self) -> ScanProblem:
+        precision = Precision.COMPENSATED if self.compensated else Precision.DEFAULT
+        return replace(super().problem(), precision=precision)
+
+    def _compute(self, flush: bool) -> NDArray[Any]:
+        return reference.cumulative(
+            self.x(),
+            self.operator,
+            axis=self.axis,
+            exclusive=self.exclusive,
+            reverse=self.reverse,
+            flush=flush,
+            compensated=self.compensated,
+        )
+
+
+@dataclass(frozen=True)
+class OutputFirst(Placement):
+    """Both tensors in one buffer, the output first: what is written past its end is noticed."""
+
+    def layouts(self, sizes: tuple[int, ...], axis: int, itemsizes: tuple[int, int]) -> tuple[Layout, Layout]:
+        source, target = Placement(self.source, "to", self.target).layouts(sizes, axis, itemsizes)
+        gap = 128 // itemsizes[1]  # keeps vectors of 16 bytes aligned
+        return replace(source, offset=source.offset + (-(-target.extent[1] // gap) + 1) * gap), target
+
+    def __str__(self) -> str:
+        return f"{self.source}-behind-{self.target}"
+
+
+OUTPUT_FIRST = OutputFirst("packed", "beside", "packed")
+
+
+def own_scan(
+    family: str,
+    dtype: str,
+    operator: str,
+    shape: tuple[int, ...],
+    axis: int,
+    way: str,
+    *,
+    both: bool = False,
+    placement: Placement = PACKED,
+    **more: Any,
+) -> OwnScanCase:
+    """Return a case; `both` for exclusive and reverse. Where `shape` asks for more slices than there are, it is cut."""
+    shape = _data(family, shape, dtype, operator).shape
+    return OwnScanCase(dtype, shape, placement, family, operator, axis, both, both, way, **more)
+
+
+@dataclass(frozen=True)
+class BytesCase(ConvertCase):
+    """As tests/test_elementwise_kernels.py::test_every_byte_but_zero_is_true."""
+
+    def x(self) -> NDArray[Any]:
+        return np.arange(256, dtype=np.uint8).view(np.bool_)
+
+    def _compute(self, flush: bool) -> NDArray[Any]:
+        return (np.arange(256, dtype=np.uint8) != 0).astype(self.to)
+
+
+@dataclass(frozen=True)
+class CopyCase(Case):
+    """A benchmark's copy; `dmlgpu.bench.copying` has the plan of it."""
+
+    copy: Copy
+
+    @property
+    def name(self) -> str:
+        return f"copy.{self.copy.name}.{self.shape[0]}"
+
+    @property
+    def column(self) -> str:
+        return "copy"
+
+    def _compute(self, flush: bool) -> NDArray[Any]:
+        return self.x()

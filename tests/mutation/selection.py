@@ -1,0 +1,202 @@
+"""Which trials there are: the conformance cases, some of them with other limits, and cases made for more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from dmlgpu.bench.copying import COPIES
+from dmlgpu.conformance import Case, Placement, RoundCase, parse, suite
+from dmlgpu.conformance.cases import MODES
+from dmlgpu.conformance.probes import hard_pairs
+from dmlgpu.plan import KERNELS
+from dmlgpu.runtime.device import Device
+from dmlgpu.windows import TILE
+
+from .cases import OUTPUT_FIRST, PACKED, BytesCase, CopyCase, own_scan
+from .trials import Trial
+
+__all__ = ["trials"]
+
+_MOST_ELEMENTS = 140_000
+_OPERATORS = ("sum", "product")
+_IN_PLACE = Placement.in_place("packed")
+
+_Choice = tuple[Case, dict[str, Any]]
+
+
+def trials(device: Device) -> list[Trial]:
+    """Return the trials, planned for a device."""
+    found = [Trial(case, changes) for case, changes in _suite(device)]
+    found += [Trial(case, changes, is_special=True) for case, changes in _own(device)]
+    for trial in found:
+        trial.plan(device)
+    return found
+
+
+def _suite(device: Device) -> Iterator[_Choice]:
+    cases = [case for case in suite() if math.prod(case.shape) <= _MOST_ELEMENTS]
+    yield from ((case, {}) for case in cases)
+    for number, case in enumerate(cases):
+        if case.dtype == "float64" and case.column.startswith(_OPERATORS) and device.limits.float64:
+            yield case, {"float64": False}
+        if case.dtype.startswith("float") and case.column.startswith(_OPERATORS) and number % 7 == 0:
+            yield case, {"opaque": False}
+        if number % 11 == 0:
+            yield case, {"workgroups": 3}
+    yield from _windowed()
+
+
+def _windowed() -> Iterator[_Choice]:
+    """Tensors larger than a binding, as in tests/test_scan_kernels.py."""
+    shapes = [
+        ("150003", 0, "float32"),
+        ("140001x2", 0, "int32"),
+        ("2x70000", 1, "float32"),
+        ("70000", 0, "uint8"),
+        ("3x40001", 1, "float16"),
+        ("7x30x100", 1, "int64"),
+        ("70000", 0, "float64"),
+    ]
+    orders = ("sum inclusive.increasing", "product exclusive.decreasing", "sum exclusive.increasing")
+    for (shape, axis, dtype), order, way in product(shapes, orders, KERNELS):
+        operator, rest = order.split()
+        for family in ("plain", "special") if dtype == "float32" else ("plain",):
+            name = f"{operator}.{dtype}.{shape}.axis{axis}.{rest}.packed-to-packed.{way}.{family}"
+            yield from ((parse(name), {"binding_bytes": binding}) for binding in (4096, 70_000, 300_000))
+    yield parse("round.float32.half_even.4097.packed-to-packed.plain"), {"binding_bytes": 4096}
+    yield parse("convert.int32-to-float16.8192.packed-to-packed.patterns"), {"binding_bytes": 4096}
+
+
+def _own(device: Device) -> Iterator[_Choice]:
+    for case in (*_exceptional(), *_hard(), *_compensated(), *_columns(), *_past_the_end()):
+        yield case, {}
+        if case.dtype == "float64" and device.limits.float64:
+            yield case, {"float64": False}
+    yield from _exceptional_windows()
+    yield from _crossing()
+    yield from _far_apart()
+    yield from _silent()
+    for copy in COPIES:
+        case = CopyCase("uint32", (65_536,), PACKED, "plain", copy)
+        yield from ((case, changes) for changes in ({}, {"workgroups": 3}, {"binding_bytes": 2**16}))
+
+
+def _hard() -> Iterator[Case]:
+    for way in KERNELS:
+        yield own_scan("ties", "float16", "product", (2047, 2), 1, way)
+    for dtype, operator in product(("float32", "float64"), _OPERATORS):
+        yield own_scan("hard", dtype, operator, hard_pairs(dtype, operator).shape, 1, "slices")
+    for to in ("int8", "uint64", "float16", "float64"):
+        yield BytesCase("bool", (256,), PACKED, "bytes", to)
+    for types in ("float64-to-int64", "float32-to-uint64", "float64-to-float32", "float32-to-float16"):
+        yield parse(f"convert.{types}.8192.packed-to-packed.patterns")
+    for types in ("int64-to-float64", "uint64-to-float32", "int32-to-float16", "float16-to-int8"):
+        yield parse(f"convert.{types}.8192.packed-to-packed.patterns")
+
+
+def _exceptional() -> Iterator[Case]:
+    for way, operator, both in product(KERNELS, _OPERATORS, (False, True)):
+        for length in (300, 4100):
+            yield own_scan("events", "float32", operator, (90, length), 1, way, both=both)
+        yield own_scan("late_events", "float32", operator, (20, 9000), 1, way, both=both)
+        yield own_scan("late_events", "float32", operator, (5, 66_000), 1, way, both=both)
+        yield own_scan("events", "float32", operator, (90, 9000), 1, way, both=both, placement=_IN_PLACE)
+        for dtype in ("float16", "float64"):
+            yield own_scan("events", dtype, operator, (90, 4500), 1, way, both=both)
+    yield own_scan("early_infinity", "float32", "sum", (600 * TILE,), 0, "tiles")
+    for way in KERNELS:
+        yield own_scan("tiny", "float64", "product", (20 * TILE,), 0, way)
+        for dtype, operator in product(("float32", "float64"), _OPERATORS):
+            yield own_scan("behind", dtype, operator, (20 * TILE,), 0, way)
+        yield own_scan("barely", "float32", "sum", (3, 5000), 1, way)
+        for both in (False, True):
+            yield own_scan("negative_zeros", "float32", "sum", (40 * TILE,), 0, way, both=both)
+        yield own_scan("overflowing_span", "float32", "sum", (36 * TILE,), 0, way)
+        yield own_scan("recovering", "float32", "sum", (5 * TILE,), 0, way)
+        yield own_scan("cancelling", "float32", "sum", (150_000,), 0, way)
+        yield own_scan("cancelling", "float32", "sum", (4, 20_000), 1, way, both=True, placement=_IN_PLACE)
+        yield own_scan("underflow", "float32", "product", (140_000,), 0, way)
+
+
+def _compensated() -> Iterator[Case]:
+    for way in KERNELS:
+        yield own_scan("pairs", "float32", "sum", (4, 300), 1, way, compensated=True)
+        for number, shape in enumerate(((3, 17), (2, 4097), (2, 9000), (1, 70_000))):
+            for both in (False, True):
+                yield own_scan("wide", "float32", "sum", shape, 1, way, both=both, compensated=True)
+            placement = Placement("packed", "to", "offset") if number % 2 else _IN_PLACE
+            yield own_scan("wide", "float32", "sum", shape, 1, way, placement=placement, compensated=True)
+        yield own_scan("events", "float32", "sum", (90, 4100), 1, way, compensated=True)
+
+
+def _columns() -> Iterator[Case]:
+    for dtype, operator, both in product(("int8", "uint16", "float16"), _OPERATORS, (False, True)):
+        for shape, axis in (((17, 512), 0), ((300, 512), 0), ((4500, 256), 0), ((2, 33, 256), 1)):
+            yield own_scan("numbers", dtype, operator, shape, axis, "slices", both=both)
+    for operator, both in product(_OPERATORS, (False, True)):
+        yield own_scan("beside", "float16", operator, (4500, 160), 0, "slices", both=both)
+
+
+def _past_the_end() -> Iterator[Case]:
+    for dtype, mode, length in product(("float16", "float32", "float64"), MODES, (1032, 1033)):
+        yield RoundCase(dtype, (length,), OUTPUT_FIRST, "patterns", mode)
+    shapes = (((3, 1040), 1), ((5, 4100), 1), ((700, 8), 1), ((33, 4), 0), ((300, 12), 0), ((2, 33, 256), 1))
+    for (shape, axis), way, dtype in product(shapes, ("auto", *KERNELS), ("float32", "float16", "uint8", "int64")):
+        both = way in ("auto", "rows")
+        yield own_scan("numbers", dtype, "sum", shape, axis, way, both=both, placement=OUTPUT_FIRST)
+
+
+def _exceptional_windows() -> Iterator[_Choice]:
+    for operator, both, way in product(_OPERATORS, (False, True), KERNELS):
+        for number in (1, 4, 7, 10):
+            case = own_scan("late_events", "float32", operator, (number, 66_000), 1, way, both=both)
+            yield case, {"dispatch_elements": 5 * TILE}
+    for way in KERNELS:
+        yield own_scan("cancelling", "float32", "sum", (100_000,), 0, way), {"dispatch_elements": 5 * TILE}
+        yield own_scan("wide", "float32", "sum", (100_000,), 0, way, compensated=True), {"dispatch_elements": 5 * TILE}
+    for operator, both in product(_OPERATORS, (False, True)):
+        for placement in (PACKED, _IN_PLACE):
+            case = own_scan("late_events", "float32", operator, (20, 9000), 1, "slices", both=both, placement=placement)
+            yield from ((case, {"binding_bytes": binding}) for binding in (4096, 70_000))
+        for dtype in ("int8", "float16"):
+            yield own_scan("numbers", dtype, operator, (4500, 256), 0, "slices", both=both), {"binding_bytes": 70_000}
+    for both in (False, True):
+        yield own_scan("beside", "float16", "sum", (9000, 160), 0, "slices", both=both), {"binding_bytes": 1_000_000}
+
+
+def _crossing() -> Iterator[_Choice]:
+    """Windows that begin inside a span of 16 tiles, and a slice of more spans than a workgroup has invocations."""
+    for way, tiles in product(("rows", "tiles", "chain"), (3, 5)):
+        changes = {"window": tiles * TILE}
+        for dtype, operator in (("float32", "sum"), ("float32", "product"), ("int32", "sum"), ("int64", "product")):
+            yield own_scan("numbers", dtype, operator, (2, 30 * TILE + 77), 1, way, both=tiles == 3), changes
+        yield own_scan("negative_zeros", "float32", "sum", (40 * TILE,), 0, way), changes
+        yield own_scan("recovering", "float32", "sum", (8 * TILE,), 0, way), changes
+    yield own_scan("numbers", "float32", "sum", (1100 * TILE + 5,), 0, "tiles"), {"software": False}
+    yield own_scan("numbers", "int32", "sum", (2300 * TILE,), 0, "tiles"), {"window": 1100 * TILE}
+
+
+def _far_apart() -> Iterator[_Choice]:
+    """Few elements of a slice in a window: whole runs, or less."""
+    for far, both in product(((40, 50), (100, 130)), (False, True)):
+        for dtype, operator in (("float32", "sum"), ("int64", "product"), ("float64", "sum"), ("float16", "product")):
+            case = own_scan("numbers", dtype, operator, (300, 3), 0, "slices", both=both, far=far)
+            yield case, {"binding_bytes": 4096}
+        for dtype, operator in (("float32", "product"), ("int64", "sum")):
+            case = own_scan("numbers", dtype, operator, (4200, 1), 0, "slices", both=both, far=far)
+            yield case, {"binding_bytes": 4096}
+        case = own_scan("cancelling", "float32", "sum", (4500,), 0, "slices", both=both, far=far)
+        yield case, {"binding_bytes": 4096}
+
+
+def _silent() -> Iterator[_Choice]:
+    """Chains whose workgroups keep their carries to themselves, as in tests/test_exceptional.py."""
+    for silent, window in product((1, 2, 3), (9 * TILE, 3 * TILE, 2**20)):
+        changes = {"silent": silent, "window": window}
+        yield own_scan("cancelling", "float32", "sum", (2, 40_000), 1, "chain"), changes
+        yield own_scan("numbers", "int64", "product", (3, 50_001), 1, "chain", both=True), changes
+        yield own_scan("numbers", "float64", "sum", (2, 40_000), 1, "chain"), changes
+    yield own_scan("numbers", "float64", "sum", (2, 40_000), 1, "chain"), {"float64": False}
