@@ -23,7 +23,7 @@ from system import ROOT
 
 AT_A_TIME = 2
 VERIFY = ["-m", "dmlgpu", "verify"]
-JOBS = ["--jobs", "1"]
+JOBS = ["--jobs", "1"]  # the cores have enough to do with two devices
 SWIFTSHADER = {"VK_DRIVER_FILES": str(ROOT / ".cache" / "swiftshader" / "vk_swiftshader_icd.json")}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -167,10 +168,13 @@ class TestVerdict:
         keeps = device.subnormals()
         monkeypatch.setattr(device, "run", fail)
         monkeypatch.setattr(device, "lost", lambda: True)
-        monkeypatch.setattr(execution, "_opened", [device])
-        found, lost = execution._check_group([(7, parse(ONE)), (8, parse(OTHER))], keeps)
-        assert [number for number, _ in found] == [7]
-        assert lost == f"the device was lost in the case {ONE}"
+        stop = get_context("spawn").Event()
+        monkeypatch.setattr(execution, "_worker", execution._Worker(device, stop))
+        group = [(7, parse(ONE)), (8, parse(OTHER))]
+        found, is_lost = execution._check_group(group, keeps)
+        assert ([number for number, _ in found], is_lost) == ([7], True)
+        stop.set()
+        assert execution._check_group(group, keeps) == ([], False)
 
     def test_cases_are_chosen_by_name_and_pattern(self, run: Run) -> None:
         status, out, err = run("verify", "--case", ONE, "--case", "round.float16.*.4097.*")

@@ -69,12 +69,17 @@ def test_along_the_first_axis(device: Device, kernel: str) -> None:
         check_scan(device, np.ascontiguousarray(strewn(4500, operator).T), operator, 0, kernel=kernel)
 
 
+def beside(length: int, operator: str, dtype: str) -> NDArray[Any]:
+    """Return slices along the first axis; of neighbours in a word, one, both or neither are exceptional."""
+    x = strewn(length, operator, dtype)
+    rows = np.stack([x, numbers(x.shape, dtype, operator), x[::-1], x], axis=1).reshape(-1, length)
+    return np.ascontiguousarray(rows.T)
+
+
 @pytest.mark.parametrize("operator", ["sum", "product"])
 def test_in_columns(device: Device, operator: str) -> None:
-    """An invocation with two slices, of which one or both are exceptional."""
-    x = strewn(9000, operator, "float16")
-    beside = np.stack([x, numbers(x.shape, "float16", operator), x[::-1], x], axis=1).reshape(-1, 9000)
-    columns = np.ascontiguousarray(beside.T)
+    """An invocation with two slices."""
+    columns = beside(9000, operator, "float16")
     check_scan(device, columns, operator, 0)
     check_scan(device, columns, operator, 0, exclusive=True, reverse=True)
 
@@ -115,21 +120,21 @@ def test_a_small_part_overflows(device: Device, kernel: str) -> None:
 @pytest.mark.parametrize("kernel", ["rows", "tiles", "chain"])
 def test_windows_that_begin_inside_a_span(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """21 tiles of which 11 fit: the second window begins in the first span and ends in the second."""
-    monkeypatch.setattr(device, "limits", replace(device.limits, software=False, dispatch_elements=12 * 4096))
-    x = numbers((21 * 4096 - 5,), "float32", "sum")
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=False, dispatch_elements=12 * TILE))
+    x = numbers((21 * TILE - 5,), "float32", "sum")
     for reverse in (False, True):
         check_scan(device, x, "sum", 0, kernel=kernel, reverse=reverse)
-    x[12 * 4096 + 3] = np.inf
+    x[12 * TILE + 3] = np.inf
     check_scan(device, x, "sum", 0, kernel=kernel, exclusive=True)
     check_scan(device, recovering(21), "sum", 0, kernel=kernel)
 
 
 def overflowing_span(tiles: int) -> NDArray[np.float32]:
     """Return a slice whose second span overflows in its last tile, though no result does: it began below zero."""
-    x = np.zeros(tiles * 4096, np.float32)
+    x = np.zeros(tiles * TILE, np.float32)
     x[5] = -3e38
-    x[[30 * 4096 + 7, 31 * 4096 + 9]] = 3e38
-    x[35 * 4096] = 1e33
+    x[[30 * TILE + 7, 31 * TILE + 9]] = 3e38
+    x[35 * TILE] = 1e33
     return x
 
 
@@ -142,7 +147,7 @@ def test_a_fold_of_spans_that_overflows_does_not_absorb(device: Device, kernel: 
 
 def recovering(tiles: int) -> NDArray[np.float32]:
     """Return a slice of numbers, one of whose runs overflows in part, while a loop comes back to 0."""
-    x = numbers((tiles * 4096,), "float32", "sum")
+    x = numbers((tiles * TILE,), "float32", "sum")
     x[111:115] = np.array([-1.5, 1, 1, -0.5]) * 2.0**127
     return x
 
@@ -151,18 +156,18 @@ def recovering(tiles: int) -> NDArray[np.float32]:
 def test_tiles_after_an_exceptional_one_are_ordinary(device: Device, kernel: str) -> None:
     x = recovering(5)
     assert np.isfinite(np.cumsum(x)).all()
-    assert not np.array_equal(np.cumsum(x)[4096:], reference.cumulative(x, "sum", axis=0)[4096:])
+    assert not np.array_equal(np.cumsum(x)[TILE:], reference.cumulative(x, "sum", axis=0)[TILE:])
     check_scan(device, x, "sum", 0, kernel=kernel)
     check_scan(device, np.stack([x, numbers(x.shape, np.float32, seed=1)]), "sum", 1, kernel=kernel, exclusive=True)
 
 
 def behind(operator: str, dtype: str) -> NDArray[Any]:
     """Return a slice that is absorbed early, by infinity or zero, and overflows in part again and again after that."""
-    x = numbers((20 * 4096,), dtype, operator)
+    x = numbers((20 * TILE,), dtype, operator)
     x[10] = np.inf if operator == "sum" else -0.0
     top = np.finfo(dtype)
     large = -np.ldexp(1.0, top.maxexp - 1) if operator == "sum" else np.sqrt(top.max) * 1.5
-    for place in (3 * 4096 + 16, 6 * 4096 + 300, 18 * 4096):
+    for place in (3 * TILE + 16, 6 * TILE + 300, 18 * TILE):
         x[place : place + 2] = large
     return x
 
@@ -181,8 +186,8 @@ def test_what_is_behind_an_absorbing_result_does_not_overflow(
 
 def tiny() -> NDArray[np.float64]:
     """Return a slice whose product is the least number but zero, and becomes another behind the first span."""
-    x = np.ones(20 * 4096)
-    x[10], x[17 * 4096 + 5] = 5e-324, 4.0
+    x = np.ones(20 * TILE)
+    x[10], x[17 * TILE + 5] = 5e-324, 4.0
     return x
 
 
@@ -193,7 +198,8 @@ def test_the_least_number_does_not_absorb(device: Device, kernel: str) -> None:
 
 
 def early_infinity(tiles: int) -> NDArray[np.float32]:
-    x = numbers((tiles * 4096,), "float32", "sum")
+    """Return numbers with an infinity in the first run, and the other one in the last."""
+    x = numbers((tiles * TILE,), "float32", "sum")
     x[10] = np.inf
     x[-3] = -np.inf
     return x
@@ -208,7 +214,7 @@ def test_many_tiles_behind_an_infinity(device: Device, kernel: str) -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_negative_zeros_stay_negative_at_every_level(device: Device, kernel: str) -> None:
     """Nothing is added where nothing came before: 0 + -0 is 0."""
-    x = np.full(40 * 4096, -0.0, np.float32)
+    x = np.full(40 * TILE, -0.0, np.float32)
     for exclusive in (False, True):
         check_scan(device, x, "sum", 0, kernel=kernel, exclusive=exclusive)
     assert np.signbit(reference.cumulative(x, "sum", axis=0)).all()
@@ -243,7 +249,7 @@ def test_windows(device: Device, binding: int, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("kernel", ["rows", "tiles", "chain"])
 def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An exceptional tile ends its span, so later windows begin anywhere in theirs."""
-    monkeypatch.setattr(device, "limits", replace(device.limits, dispatch_elements=5 * 4096))
+    monkeypatch.setattr(device, "limits", replace(device.limits, dispatch_elements=5 * TILE))
     for operator in ("sum", "product"):
         x = strewn(66_000, operator)[::5]
         for row in x:
@@ -251,16 +257,21 @@ def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest
     check_scan(device, cancelling(100_000), "sum", 0, kernel=kernel)
 
 
-def test_an_underflow_to_zero_does_not_absorb(device: Device) -> None:
-    """The fold of the spans underflows where the results don't: only an exceptional tile goes on from the result."""
+def underflow() -> NDArray[np.float32]:
+    """Return a slice whose spans' product underflows where the results don't."""
     x = np.ones(140_000, np.float32)
     x[0] = 1e30
     x[5000:5003] = 1e-20
     x[70_000:70_004] = 1e15
     x[70_004:70_008] = 1e-15
     x[139_990] = np.inf
+    return x
+
+
+def test_an_underflow_to_zero_does_not_absorb(device: Device) -> None:
+    """Only an exceptional tile goes on from the result."""
     for kernel in KERNELS:
-        check_scan(device, x, "product", 0, kernel=kernel)
+        check_scan(device, underflow(), "product", 0, kernel=kernel)
 
 
 def test_the_examples(device: Device) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from dmlgpu import dtypes, reference
 from dmlgpu.plan import KERNELS, plan_scan
@@ -77,12 +78,17 @@ def test_half_overflow_and_subnormals(device: Device, kernel: str) -> None:
     ), "float16 subnormals are ordinary numbers in the float32 accumulator"
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_half_subnormals_are_rounded_to_even(device: Device, kernel: str) -> None:
-    """Sums of float16 are never between two subnormals; products are, and here half-way in every second case."""
+def half_subnormals() -> NDArray[np.float16]:
+    """Return every subnormal number and 0.5, side by side: every second product is half-way between two subnormals."""
     x = np.full((2047, 2), 0.5, np.float16)
     x[:, 0] = np.arange(1, 2048, dtype=np.uint16).view(np.float16)
-    check_scan(device, x, "product", 1, kernel=kernel)
+    return x
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_half_subnormals_are_rounded_to_even(device: Device, kernel: str) -> None:
+    """Sums of float16 are never between two subnormals; products are."""
+    check_scan(device, half_subnormals(), "product", 1, kernel=kernel)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -9,7 +9,9 @@ from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any
+from multiprocessing.synchronize import Event
+from signal import SIG_IGN, SIGINT, signal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -102,7 +104,8 @@ def check_all(
         for number, case in enumerate(cases):
             outcome = check(device, case, keeps)
             yield number, outcome
-            _raise_if_lost(device, outcome)
+            if _is_lost(device, outcome):
+                raise _lost_in(case)
         return
     groups: dict[tuple[str, str], list[tuple[int, Case]]] = defaultdict(list)
     for number, case in enumerate(cases):
@@ -110,47 +113,63 @@ def check_all(
     # What takes longest to compile comes first, so that no process is left with it at the end.
     in_order = sorted(groups.values(), key=lambda group: not group[0][1].column.endswith(_LONG))
     context = get_context("spawn")  # a device does not survive a fork
-    pool = ProcessPoolExecutor(processes, context, initializer=_open, initargs=(device.description.index,))
+    stop = context.Event()
+    pool = ProcessPoolExecutor(processes, context, initializer=_open, initargs=(device.description.index, stop))
     try:
         for future in as_completed([pool.submit(_check_group, group, dict(keeps)) for group in in_order]):
-            found, lost = future.result()
+            found, is_lost = future.result()
             yield from found
-            if lost is not None:
-                raise DeviceReleasedError(lost)
+            if is_lost:
+                raise _lost_in(found[-1][1].case)
     finally:
+        stop.set()
         pool.shutdown(cancel_futures=True)
 
 
 _LONG = ("compensated", "chain")
-_opened: list[Device] = []
 
 
-def _open(index: int) -> None:
+def _is_lost(device: Device, outcome: Outcome) -> bool:
+    return outcome.digest is None and outcome.difference is not None and device.lost()
+
+
+def _lost_in(case: Case) -> DeviceReleasedError:
+    return DeviceReleasedError(f"the device was lost in the case {case.name}")
+
+
+class _Worker(NamedTuple):
+    """What one of several processes has: its device, and whether it should stop."""
+
+    device: Device
+    stop: Event
+
+
+_worker: _Worker | None = None
+
+
+def _open(index: int, stop: Event) -> None:
     from ..runtime.device import Device
 
+    global _worker
+    signal(SIGINT, SIG_IGN)  # it is the parent's to stop
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SoftwareAdapterWarning)  # the parent has warned
-        _opened.append(Device(index))
+        _worker = _Worker(Device(index), stop)
 
 
 def _check_group(
     group: Sequence[tuple[int, Case]], keeps: Mapping[str, bool]
-) -> tuple[list[tuple[int, Outcome]], str | None]:
-    """Return outcomes, and what was lost, if it was."""
-    found = []
+) -> tuple[list[tuple[int, Outcome]], bool]:
+    """Return outcomes, and whether the device was lost in the last of them."""
+    assert _worker is not None
+    found: list[tuple[int, Outcome]] = []
     for number, case in group:
-        outcome = check(_opened[0], case, keeps)
-        found.append((number, outcome))
-        try:
-            _raise_if_lost(_opened[0], outcome)
-        except DeviceReleasedError as error:
-            return found, str(error)
-    return found, None
-
-
-def _raise_if_lost(device: Device, outcome: Outcome) -> None:
-    if outcome.digest is None and outcome.difference is not None and device.lost():
-        raise DeviceReleasedError(f"the device was lost in the case {outcome.case.name}")
+        if _worker.stop.is_set():
+            break
+        found.append((number, check(_worker.device, case, keeps)))
+        if _is_lost(_worker.device, found[-1][1]):
+            return found, True
+    return found, False
 
 
 def oracle_outcome(case: Case) -> Outcome:

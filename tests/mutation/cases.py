@@ -21,13 +21,16 @@ from ..test_compensated import borders, wide
 from ..test_exceptional import (
     barely,
     behind,
+    beside,
     cancelling,
     early_infinity,
     overflowing_span,
     recovering,
     strewn,
     tiny,
+    underflow,
 )
+from ..test_scan_kernels import half_subnormals
 
 __all__ = ["BytesCase", "CopyCase", "OwnScanCase", "own_scan"]
 
@@ -43,20 +46,6 @@ def _late_events(shape: tuple[int, ...], dtype: str, operator: str) -> NDArray[A
     return strewn(shape[-1], operator, dtype, first=4095)[-shape[0] :]
 
 
-def _beside(shape: tuple[int, ...], dtype: str, operator: str) -> NDArray[Any]:
-    """Return slices along the first axis of which one, both or neither are exceptional in the columns of a word."""
-    x = strewn(shape[0], operator, dtype)
-    mixed = np.stack([x, numbers(x.shape, dtype, operator), x[::-1], x], axis=1).reshape(-1, shape[0])
-    return np.ascontiguousarray(mixed[: shape[1]].T)
-
-
-def _ties(shape: tuple[int, ...], _: str, __: str) -> NDArray[Any]:
-    """Return what test_scan_kernels.py::test_half_subnormals_are_rounded_to_even has."""
-    x = np.full(shape, 0.5, np.float16)
-    x[:, 0] = np.arange(1, len(x) + 1, dtype=np.uint16).view(np.float16)
-    return x
-
-
 def _cancelling(shape: tuple[int, ...], _: str, __: str) -> NDArray[Any]:
     first = cancelling(shape[-1])
     if len(shape) == 1:
@@ -65,31 +54,20 @@ def _cancelling(shape: tuple[int, ...], _: str, __: str) -> NDArray[Any]:
     return np.stack([first, *(others[33 * row % 45] for row in range(1, shape[0]))])
 
 
-def _underflow(_: tuple[int, ...], __: str, ___: str) -> NDArray[Any]:
-    """Return what test_exceptional.py::test_an_underflow_to_zero_does_not_absorb has."""
-    x = np.ones(140_000, np.float32)
-    x[0] = 1e30
-    x[5000:5003] = 1e-20
-    x[70_000:70_004] = 1e15
-    x[70_004:70_008] = 1e-15
-    x[139_990] = np.inf
-    return x
-
-
 _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "early_infinity": lambda shape, _, __: early_infinity(shape[0] // 4096),
     "events": _events,
     "late_events": _late_events,
     "barely": lambda shape, _, __: barely(shape[-1]),
     "behind": lambda _, dtype, operator: behind(operator, dtype),
-    "beside": _beside,
+    "beside": lambda shape, dtype, operator: beside(shape[0], operator, dtype)[:, : shape[1]],
     "overflowing_span": lambda shape, _, __: overflowing_span(shape[0] // 4096),
     "pairs": lambda shape, _, __: borders(shape[1]),
     "recovering": lambda shape, _, __: recovering(shape[0] // 4096),
-    "ties": _ties,
+    "ties": lambda _, __, ___: half_subnormals(),
     "cancelling": _cancelling,
     "tiny": lambda _, __, ___: tiny(),
-    "underflow": _underflow,
+    "underflow": lambda _, __, ___: underflow(),
     "hard": lambda _, dtype, operator: hard_pairs(dtype, operator),
     "negative_zeros": lambda shape, dtype, _: np.full(shape, -0.0, dtype),
     "numbers": numbers,

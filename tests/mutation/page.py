@@ -14,9 +14,10 @@ _HEAD = """\
 # Mutations: what the suite notices
 
 `make mutation` alters the shaders, one small change at a time: every operator, comparison, `if`, `select`, `min` and
-`max`, every stride in an index (becomes 1), every barrier (is left out). Each altered shader runs the conformance cases
-that use it, in all kernels, types and layouts, some with other limits, and cases made after the tests of exceptional
-values, windows, chains, columns and hard roundings; up to the first result, or byte beside the results, that differs.
+`max`, every stride in an index (becomes 1), every barrier (is left out). Each altered shader runs up to some 250 trials
+that use it, up to the first result, or byte beside the results, that differs: first those on data made for exceptional
+values, windows, chains, columns and hard roundings, then conformance cases, some with other limits, so that each kernel
+and as many types and layouts are among them as compile in a few seconds.
 What differs for none of them survives, and must have a reason in `tests/mutation/justified.toml`, without which
 `make mutation` fails. This page is made of that file and `tests/mutation/results.json`, and a test checks that it is.
 
@@ -48,7 +49,7 @@ def _lines(results: Results, reasons: Mapping[Key, str]) -> Iterator[str]:
     yield f"Of the other {judged}, {noticed} are noticed ({share:.1%}) and {total['survived']} survive."
     if results.untried:
         yield ""
-        yield f"Not tried yet: {', '.join(results.untried)}."
+        yield f"Not complete yet: {', '.join(results.untried)}."
     yield ""
     yield "| file | version | alterations | noticed by results | by time-out or crash | do not compile | survive |"
     yield "|---|---|---|---|---|---|---|"
