@@ -227,7 +227,6 @@ def _chain(
     constants = {"exact_grid": int(by_tile <= limits.workgroups)}
     if silent:
         constants["patience"] = 20
-    tile = "blocks" if limits.unrolled and not _is_long_code(problem, limits) else "runs"
     quads = _in_quads(problem, window, limits, one_buffer)
     yield _pass("scan_chain_clear", {}, problem, window, -(-state // 1024), limits, one_buffer, state)
     yield _pass(
@@ -239,11 +238,19 @@ def _chain(
         limits,
         one_buffer,
         state,
-        slots={"tile": tile},
+        slots=_tile_of_chain(problem, limits, quads),
         quads=quads,
         phase=silent,
         group=number % 2,
     )
+
+
+def _tile_of_chain(problem: ScanProblem, limits: Limits, quads: bool) -> dict[str, str]:
+    """Return the pieces for a tile. A compensated sum is too much code for a block, and so is most else written out."""
+    if limits.blocks == "none" or problem.precision is Precision.COMPENSATED:
+        return {"tile": "runs"}
+    written = limits.blocks == "written" and quads and problem.element.itemsize == _WORD_BYTES
+    return {"tile": "blocks", "block": "written" if written else "loops"}
 
 
 def _columns(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> int:
@@ -267,12 +274,6 @@ def _columns(problem: ScanProblem, window: Window, limits: Limits, one_buffer: b
 
 def _in_words(problem: ScanProblem, limits: Limits) -> bool:
     return problem.element.format == "f64" and not limits.float64
-
-
-def _is_long_code(problem: ScanProblem, limits: Limits) -> bool:
-    """Whether an operation is so much code that writing it out for a whole block takes drivers half a minute."""
-    by_words = _in_words(problem, limits) or problem.precision is Precision.COMPENSATED
-    return by_words or (problem.element.format == "int64" and problem.operator is Operator.PRODUCT)
 
 
 def _in_quads(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> bool:

@@ -10,10 +10,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Literal
 
 from .problem import Dimension
 
-__all__ = ["RUN", "SPAN", "TILE", "Limits", "Range", "Window", "byte_range", "chunk_sizes", "windows"]
+__all__ = ["RUN", "SPAN", "TILE", "Blocks", "Limits", "Range", "Window", "byte_range", "chunk_sizes", "windows"]
 
 RUN, TILE, SPAN = 16, 4096, 65_536
 """Elements of a run, a tile and a span of the canonical order: where the axis is cut, whole ones keep the carried state
@@ -24,6 +25,9 @@ DISPATCH_ELEMENTS = 2**28
 SOFTWARE_DISPATCH_ELEMENTS = 2**24
 """The same on a CPU: wgpu's OpenGL backend ends the process if a thread waits 6 seconds for
 another's submission (1 second on Windows)."""
+
+
+Blocks = Literal["none", "loops", "written"]
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,9 @@ class Limits:
         The most workgroups in one dimension of a grid.
     software : bool
         Whether the adapter computes on the CPU.
-    unrolled : bool
-        Whether long code without loops compiles fast and runs best, as on lavapipe (docs/kernels.md).
+    blocks : {"none", "loops", "written"}
+        Whether an invocation of a chain takes whole blocks, and in which code: none, loops, or written out where that
+        compiles in a few seconds (docs/kernels.md).
     dispatch_elements : int
         The most elements of a dispatch, and of a submission.
     opaque : bool
@@ -55,7 +60,7 @@ class Limits:
     offset_alignment: int = 256
     workgroups: int = 65_535
     software: bool = False
-    unrolled: bool = False
+    blocks: Blocks = "none"
     dispatch_elements: int = DISPATCH_ELEMENTS
     opaque: bool = True
     float64: bool = False

@@ -241,8 +241,9 @@ class TestPlacement:
 class TestCheck:
     @pytest.mark.parametrize("number", range(8))
     def test_a_sample_has_the_oracles_bits(self, device: Device, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A small one, without the tiles that take drivers long to compile: "make matrix" runs all as they are."""
-        monkeypatch.setattr(device, "limits", replace(device.limits, unrolled=False))
+        """A small one, without the tiles that take lavapipe seconds to compile: "make matrix" runs all as they are."""
+        if device.limits.blocks == "written":
+            monkeypatch.setattr(device, "limits", replace(device.limits, blocks="loops"))
         for case in SUITE[number * 29 :: 457]:
             assert check(device, case, device.subnormals()).difference is None
             if not case.meets_subnormals():

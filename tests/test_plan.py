@@ -16,6 +16,7 @@ from dmlgpu.problem import (
     Dimension,
     Layout,
     Operator,
+    Precision,
     RoundingMode,
     ScanProblem,
     convert_problem,
@@ -133,20 +134,24 @@ def test_a_chain_in_place_is_refused_because_it_may_read_again_what_was_written(
 
 
 def test_the_shape_of_a_chain_s_workgroups() -> None:
-    """Only where the driver compiles it well, and never for the long code of software float64 and 64-bit products."""
-    layout = Layout.packed((50_000,))
-    product = scan_problem(by_name("int64"), Operator.PRODUCT, layout, layout, axis=0)
-    passes = plan_scan(product, Limits(software=True, unrolled=True)).passes
-    assert dict(passes[-1].pipeline.slots)["tile"] == "runs"
-    for limits, element, expected in (
-        (Limits(software=True, unrolled=True), "int64", "blocks"),
-        (Limits(software=True, unrolled=True), "float32", "blocks"),
-        (Limits(software=True, unrolled=True, float64=True), "float64", "blocks"),
-        (Limits(software=True, unrolled=True), "float64", "runs"),
-        (Limits(software=True), "float32", "runs"),
+    """Blocks where the driver compiles them well, written out for words in quads alone; none for compensated sums."""
+    loops, written = Limits(software=True, blocks="loops"), Limits(software=True, blocks="written")
+    for limits, element, length, expected in (
+        (written, "float32", 50_000, ("blocks", "written")),
+        (written, "int32", 50_000, ("blocks", "written")),
+        (written, "float32", 50_001, ("blocks", "loops")),
+        (written, "float16", 50_000, ("blocks", "loops")),
+        (written, "int64", 50_000, ("blocks", "loops")),
+        (written, "float64", 50_000, ("blocks", "loops")),
+        (loops, "float32", 50_000, ("blocks", "loops")),
+        (loops, "float64", 50_001, ("blocks", "loops")),
+        (Limits(software=True), "float32", 50_000, ("runs", None)),
     ):
-        passes = plan_scan(packed_scan((50_000,), 0, element), limits).passes
-        assert dict(passes[-1].pipeline.slots)["tile"] == expected
+        slots = dict(plan_scan(packed_scan((length,), 0, element), limits).passes[-1].pipeline.slots)
+        assert (slots["tile"], slots.get("block")) == expected
+    layout = Layout.packed((50_000,))
+    compensated = scan_problem(F32, Operator.SUM, layout, layout, axis=0, precision=Precision.COMPENSATED)
+    assert dict(plan_scan(compensated, written).passes[-1].pipeline.slots)["tile"] == "runs"
 
 
 @pytest.mark.parametrize(

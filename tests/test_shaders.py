@@ -112,7 +112,12 @@ def _elements(one_buffer: bool) -> list[ElementType]:
 def every_pipeline() -> set[PipelineKey]:
     """Return every pipeline that a plan can ask for, but for the few constants that no kernel mixes with others."""
     plans = [plan_copy(copy, 2**20, Limits()) for copy in COPIES]
-    variants = [Limits(opaque=False), Limits(float64=True), Limits(unrolled=True, float64=True)]
+    variants = [
+        Limits(opaque=False),
+        Limits(float64=True),
+        Limits(blocks="loops"),
+        Limits(blocks="written", float64=True),
+    ]
     for sizes in ((5, 9008), (5, 9001), (5, 16), (5, 3)):
         layout, apart = Layout.packed(sizes), Layout.packed(sizes, 50_000)
         targets = ((layout, False), (layout, True), (apart, True)) if sizes[1] > 9001 else ((layout, False),)
@@ -122,7 +127,7 @@ def every_pipeline() -> set[PipelineKey]:
                 for limits, kernel in product(variants, KERNELS):
                     plans.append(plan_scan(problem, limits, one_buffer=one_buffer, kernel=kernel))
         compensated = scan_problem(FLOAT32, Operator.SUM, layout, layout, axis=1, precision=Precision.COMPENSATED)
-        plans += [plan_scan(compensated, Limits(unrolled=True), kernel=kernel) for kernel in KERNELS]
+        plans += [plan_scan(compensated, Limits(blocks="written"), kernel=kernel) for kernel in KERNELS]
     layout, apart = Layout.packed((300, 512)), Layout.packed((300, 512), 200_000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
         for element, operator in product((one for one in ELEMENT_TYPES if one.itemsize < 4), Operator):
@@ -148,7 +153,8 @@ def every_pipeline() -> set[PipelineKey]:
 
 
 def test_every_kernel_type_and_variant_compiles(device: Device) -> None:
-    keys = {key for key in every_pipeline() if device.limits.unrolled or ("tile", "blocks") not in key.slots}
+    too_long = {"none": ("loops", "written"), "loops": ("written",), "written": ()}[device.limits.blocks]
+    keys = {key for key in every_pipeline() if dict(key.slots).get("block") not in too_long}
     assert {key.kernel for key in keys} == set(shaders.kernel_names())
     assert {slot for key in keys for slot in key.slots if slot[0] == "input"} == {
         ("input", "separate"),
@@ -179,7 +185,7 @@ def test_every_kernel_type_and_variant_compiles_with_tint() -> None:
         modules[kernel, slots] = gpu_device.create_shader_module(code=source)
     # Pipelines with one set of constants each, but for the long ones, which take SwiftShader seconds: "make matrix"
     # runs what it is given through Tint as well.
-    long = {("tile", "blocks"), ("element", "f64_words"), ("element", "f32_compensated"), ("element", "int64")}
+    long = {("block", "written"), ("element", "f64_words"), ("element", "f32_compensated"), ("element", "int64")}
     short = {(key.kernel, key.slots): key.constants for key in keys if not long & set(key.slots)}
     assert {kernel for kernel, _ in short} == set(shaders.kernel_names())
     for kernel_and_slots, constants in short.items():

@@ -11,7 +11,7 @@ import wgpu
 
 from ..dtypes import by_name
 from ..errors import DeviceError, SoftwareAdapterWarning
-from ..windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Limits
+from ..windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Blocks, Limits
 from .adapters import AdapterDescription
 from .backend import MAPPABLE_FEATURE
 
@@ -47,10 +47,17 @@ def limits_of(gpu_device: Any, adapter: AdapterDescription) -> Limits:
         offset_alignment=granted["min-storage-buffer-offset-alignment"],
         workgroups=granted["max-compute-workgroups-per-dimension"],
         software=adapter.is_software,
-        unrolled=adapter.is_lavapipe,
+        blocks=_blocks(adapter),
         dispatch_elements=SOFTWARE_DISPATCH_ELEMENTS if adapter.is_software else DISPATCH_ELEMENTS,
         float64=all(feature in gpu_device.features for feature in _FLOAT64_FEATURES),
     )
+
+
+def _blocks(adapter: AdapterDescription) -> Blocks:
+    """Return how chains take blocks: OpenGL drivers unroll their loops, which takes them up to forty seconds."""
+    if adapter.is_lavapipe:
+        return "written"
+    return "loops" if adapter.is_software and adapter.backend == "Vulkan" else "none"
 
 
 def warn_of_software(adapter: AdapterDescription) -> None:

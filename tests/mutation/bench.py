@@ -254,10 +254,8 @@ def _features(keys: frozenset[PipelineKey]) -> set[_Feature]:
 @cache
 def _cost(key: PipelineKey) -> float:
     """Return about how long it takes to compile, in some unit."""
-    slots, constants = dict(key.slots), dict(key.constants)
+    slots = dict(key.slots)
     in_loops = slots.get("run") == "loops"
     heavy = 2 if in_loops else _HEAVY.get(slots.get("element", ""), 1)
-    written_out = 8 if slots.get("tile") == "blocks" and not in_loops else 1
-    if written_out > 1 and heavy > 1 and constants.get("product"):
-        return 1e9
+    written_out = 8 if slots.get("block") == "written" else 2 if slots.get("block") == "loops" else 1
     return len(shaders.resolve(key.kernel, slots).source) * heavy * written_out

@@ -1,4 +1,4 @@
-// A block of 256 elements in the registers of an invocation. Needs <reads> and <writes>.
+// A block of 256 elements by one invocation. Needs <reads> and <writes>.
 
 #import "lib/run.wgsl"
 
@@ -26,23 +26,4 @@ fn put_run(first: u32, output: u32, count: u32, before: Accumulator, results: Ru
     store_run(output + first * stride, stride, count - min(first, count), run);
 }
 
-// The largest magnitude of the first `members` results.
-fn largest_of_block(members: u32) -> u32 {
-    var largest = largest_of_run(runs[0], members);
-    largest = max(largest, largest_of_run(runs[1], members - min(16u, members)));
-    largest = max(largest, largest_of_run(runs[2], members - min(32u, members)));
-    largest = max(largest, largest_of_run(runs[3], members - min(48u, members)));
-    largest = max(largest, largest_of_run(runs[4], members - min(64u, members)));
-    largest = max(largest, largest_of_run(runs[5], members - min(80u, members)));
-    largest = max(largest, largest_of_run(runs[6], members - min(96u, members)));
-    largest = max(largest, largest_of_run(runs[7], members - min(112u, members)));
-    largest = max(largest, largest_of_run(runs[8], members - min(128u, members)));
-    largest = max(largest, largest_of_run(runs[9], members - min(144u, members)));
-    largest = max(largest, largest_of_run(runs[10], members - min(160u, members)));
-    largest = max(largest, largest_of_run(runs[11], members - min(176u, members)));
-    largest = max(largest, largest_of_run(runs[12], members - min(192u, members)));
-    largest = max(largest, largest_of_run(runs[13], members - min(208u, members)));
-    largest = max(largest, largest_of_run(runs[14], members - min(224u, members)));
-    largest = max(largest, largest_of_run(runs[15], members - min(240u, members)));
-    return largest;
-}
+#import <block>
