@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from .. import reference
 from ..dtypes import by_dtype, by_name
-from ..plan import KERNELS
 from ..problem import Layout, Operator, convert_problem, scan_problem
 from .elements import elements, random_words
 
@@ -194,7 +193,7 @@ def _opaque(device: Device) -> tuple[str, bool | None]:
     limits = device.limits
     for dtype in ("float32", "float64"):  # float16 is computed by the same functions as float32
         for operator in _OPERATORS:
-            x = elements("plain", dtype, (3, 9000), operator)
+            x = elements("plain", dtype, (3, 9001), operator)  # strided, as most cases are
             layout = Layout.packed(x.shape)
             problem = scan_problem(by_name(dtype), Operator(operator), layout, layout, axis=1)
             results = []
@@ -213,8 +212,9 @@ def _opaque(device: Device) -> tuple[str, bool | None]:
 
 
 def _kernels(device: Device, problem: ScanProblem, x: NDArray[Any]) -> list[bytes]:
+    """Compute with the two kernels that compile fastest; the others fold runs with the same functions."""
     results = []
-    for kernel in KERNELS:
+    for kernel in ("slices", "rows"):
         out = np.empty_like(x)
         _run(device, problem, x, out, kernel)
         results.append(out.tobytes())

@@ -83,11 +83,11 @@ def _is_in_short(case: Case) -> bool:
     """
     if not isinstance(case, ScanCase) or case.operator not in _OPERATORS:
         return True
-    if len(case.shape) > 2 or case.placement.relation != "to":
-        # A chain is the longest code by far, and the other kernels find their elements as it does.
-        some = _ONE_WIDE_ONE_NARROW if case.way in ("auto", "chain") else _ONE_OF_EACH_SIZE
-        if case.dtype not in some:
+    if len(case.shape) > 2 or case.placement.relation == "beside":
+        if case.dtype not in _ONE_WIDE_ONE_NARROW:
             return False
+    elif case.placement.relation != "to" and case.dtype not in _ONE_OF_EACH_SIZE:
+        return False
     if case.way == "auto" or max(case.shape) > _LONG_LENGTHS[2]:
         return True
     half = (_OPERATORS.index(case.operator) + case.exclusive + case.reverse + case.shape[case.axis]) % 2
@@ -104,11 +104,15 @@ def _lengths(full: bool) -> Iterator[Case]:
             if not full:
                 continue
         yield from _scans(dtype, (2, length), 1, operators=(operator,))
-    if not full:  # integers have the same results in any order
-        for n, (dtype, length) in enumerate(product(_TYPES, (65_537, 131_073))):
-            for number in (2 * n + 1, 2 * n + 6) if dtype in _FLOATS else [n]:
-                yield from _scans(dtype, (length,), 0, number)
-    else:
+    for n, (dtype, length) in enumerate(product(_TYPES, (65_537, 131_073))):
+        for number in (
+            (2 * n + 1, 2 * n + 6) if dtype in _FLOATS else [n]
+        ):  # integers have the same results in any order
+            is_sum = number % 8 < 4
+            if not (full and is_sum):
+                placement = _PACKED if is_sum else Placement("offset", "to", "packed")
+                yield from _scans(dtype, (length,), 0, number, placement=placement)
+    if full:
         for dtype, length in product(_TYPES, _MORE_LENGTHS):
             yield from _scans(dtype, (3, length), 1, ways=_WAYS)
         for dtype, length in product(_TYPES, _LONG_LENGTHS):
@@ -129,14 +133,18 @@ def _across(full: bool) -> Iterator[Case]:
 def _layouts(full: bool) -> Iterator[Case]:
     """Every input layout against output layouts, in two buffers and in one, along each axis.
 
-    By default, operators that share a buffer are sums: with other operators or bindings a kernel is another pipeline,
-    and drivers take longer to compile one than to run its cases.
+    By default, operators that share a buffer are sums, and most types have two dimensions: with other operators or
+    bindings or more dimensions a kernel is another pipeline, and drivers take longer to compile one than to run cases.
     """
     sources = (*LAYOUTS, *BROADCASTS)
     for n, dtype in enumerate(_TYPES):
         for (i, source), (j, target) in product(enumerate(sources), enumerate(LAYOUTS)):
             if not full and (i + j + n) % 5 > 1:  # each input layout with two of the five
                 continue
+            if dtype not in _ONE_WIDE_ONE_NARROW:
+                number, placement = n + 2 * i + 3 * j, Placement(source, "to", target)
+                yield from _scans(dtype, (7, 37), (i + j) % 2, number, placement=placement)
+                yield from _scans(dtype, (263, 3), 0, number + 1, placement=placement)
             for axis in range(3) if full else [(i + j) % 3]:
                 beside = (i + j + axis) % 3 == 0
                 placement = Placement(source, "beside" if beside else "to", target)
@@ -154,7 +162,10 @@ def _layouts(full: bool) -> Iterator[Case]:
 def _in_place(full: bool) -> Iterator[Case]:
     for n, (dtype, layout) in enumerate(product(_TYPES, LAYOUTS)):
         placement = Placement.in_place(layout)
-        for i, length in enumerate((17, 257, 4500)):
+        # Quads in place, which rows of 4500 are, are float32's alone by default.
+        for i, length in (*enumerate((17, 257, 4501)), (2, 4500)):
+            if length == 4500 and dtype != "float32" and not full:
+                continue
             sums_only = not full and dtype != "float32"
             number = (3 * n + i) % (4 if sums_only else 8)
             yield from _scans(dtype, (3, length), 1, None if full else number, placement=placement)
