@@ -158,11 +158,11 @@ def _slices(
             )
         quads = not by_element and _in_quads(problem, window, limits, one_buffer)
         if length <= RUN and not in_windows:
-            # A single run: its results are a left fold.
-            if quads:
+            # A single run: its results are a left fold. On a CPU, quads pay where they hold more than four elements.
+            if quads and length == RUN and (problem.element.itemsize < _WORD_BYTES or not limits.software):
                 constants["checked"] = 0
             else:
-                kernel, constants = "scan_short", {}
+                kernel, constants, quads = "scan_short", {}, False
         state = (window.slices * (1 + (_PROGRESS_WORDS if in_windows else 0))) if two_phases or in_windows else 1
         workgroups = -(-window.slices // _SLICES_A_WORKGROUP)
         return _pass(

@@ -90,6 +90,7 @@ def test_a_whole_problem_that_fits_is_one_window() -> None:
     ("sizes", "axis", "expected"),
     [
         ((10**6, 3), 1, ["scan_short"]),
+        ((10**6, 4), 1, ["scan_short"]),
         ((10**6, 15), 1, ["scan_short"]),
         ((10**6, 16), 1, ["scan_slices"]),
         ((16, 10**6), 0, ["scan_short"]),
@@ -120,12 +121,19 @@ def test_integers_have_nothing_to_repair() -> None:
         ((2, 4097), False, ["scan_chain_clear", "scan_chain"]),
         ((64, 5000), True, ["scan_slices", "scan_slices"]),
         ((63, 5000), True, ["scan_tile_totals", "scan_carries", "scan_repair", "scan_tiles"]),
-        ((64, 16), True, ["scan_slices"]),
+        ((64, 16), True, ["scan_short"]),
+        ((64, 32), True, ["scan_slices", "scan_slices"]),
     ],
 )
 def test_the_kernels_of_software(sizes: tuple[int, ...], in_place: bool, expected: list[str]) -> None:
     plan = plan_scan(packed_scan(sizes, 1), Limits(software=True), one_buffer=in_place)
     assert kernels(plan.passes) == expected
+
+
+def test_single_runs_of_narrow_elements_are_read_in_quads_on_a_cpu() -> None:
+    for element, expected in (("uint8", "scan_slices"), ("float16", "scan_slices"), ("int64", "scan_short")):
+        assert kernels(plan_scan(packed_scan((1000, 16), 1, element), Limits(software=True)).passes) == [expected]
+        assert kernels(plan_scan(packed_scan((1000, 16), 1, element), Limits()).passes) == ["scan_slices"]
 
 
 def test_a_chain_in_place_is_refused_because_it_may_read_again_what_was_written() -> None:

@@ -30,6 +30,16 @@ def test_every_type_and_variant(device: Device, element: dtypes.ElementType, ker
         check_scan(device, x, operator, 1, exclusive=exclusive, reverse=reverse, kernel=kernel)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
+@pytest.mark.parametrize("software", [False, True])
+def test_single_runs(device: Device, dtype: str, software: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In quads on a GPU, whatever the type; on a CPU only where quads hold more than four elements."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=software))
+    for (operator, exclusive, reverse), length in product(VARIANTS, (4, 16)):
+        x = numbers((130, length), dtype, operator)
+        check_scan(device, x, operator, 1, exclusive=exclusive, reverse=reverse)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8"])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("length", LONG_LENGTHS)
