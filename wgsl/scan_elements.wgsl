@@ -10,6 +10,7 @@
 #import <input>
 #import <output>
 #import "lib/elements.wgsl"
+#import "lib/store.wgsl"
 #import "lib/order.wgsl"
 #import "lib/progress_state.wgsl"
 

@@ -9,6 +9,7 @@
 #import <input>
 #import <output>
 #import "lib/elements.wgsl"
+#import "lib/store.wgsl"
 #import "lib/order.wgsl"
 
 @compute @workgroup_size(64)

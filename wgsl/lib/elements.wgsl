@@ -6,7 +6,3 @@
 fn load(element: u32) -> Accumulator {
     return decode(load_bits(element));
 }
-
-fn store(element: u32, value: Accumulator) {
-    store_bits(element, encode(value));
-}

@@ -1,5 +1,7 @@
 // Slot <writes>: a run of elements at any stride.
 
+#import "lib/store.wgsl"
+
 // Stores the first `count` members.
 fn store_run(place: u32, stride: u32, count: u32, run: Run) {
     if (0u < count) {
