@@ -246,10 +246,12 @@ def _chain(
 
 
 def _tile_of_chain(problem: ScanProblem, limits: Limits, quads: bool) -> dict[str, str]:
-    """Return the pieces for a tile. A compensated sum is too much code for a block, and so is most else written out."""
-    if limits.blocks == "none" or problem.precision is Precision.COMPENSATED:
+    """Return the pieces for a tile. What is too much code for a block was measured, see docs/kernels.md."""
+    on_lavapipe = limits.blocks == "written"
+    too_much = problem.precision is Precision.COMPENSATED or (on_lavapipe and _in_words(problem, limits))
+    if limits.blocks == "none" or too_much:
         return {"tile": "runs"}
-    written = limits.blocks == "written" and quads and problem.element.itemsize == _WORD_BYTES
+    written = on_lavapipe and quads and problem.element.itemsize == _WORD_BYTES
     return {"tile": "blocks", "block": "written" if written else "loops"}
 
 

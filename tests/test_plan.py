@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -150,7 +151,8 @@ def test_the_shape_of_a_chain_s_workgroups() -> None:
         (written, "float32", 50_001, ("blocks", "loops")),
         (written, "float16", 50_000, ("blocks", "loops")),
         (written, "int64", 50_000, ("blocks", "loops")),
-        (written, "float64", 50_000, ("blocks", "loops")),
+        (replace(written, float64=True), "float64", 50_000, ("blocks", "loops")),
+        (written, "float64", 50_000, ("runs", None)),
         (loops, "float32", 50_000, ("blocks", "loops")),
         (loops, "float64", 50_001, ("blocks", "loops")),
         (Limits(software=True), "float32", 50_000, ("runs", None)),
