@@ -117,6 +117,42 @@ def test_a_small_part_overflows(device: Device, kernel: str) -> None:
     check_scan(device, np.append(x, -x, axis=1), "sum", 1, kernel=kernel, exclusive=True)
 
 
+def peaks(length: int) -> NDArray[np.float32]:
+    """Return slices of which one sum overflows and the next would come back, in each run of two blocks in turn."""
+    x = np.zeros((32, length), np.float32)
+    x[:, 0] = 2e38
+    for row in range(32):
+        peak = 256 * 9 * (row // 16) + 16 * (row % 16) + (7 * row + 3) % 15
+        x[row, peak : peak + 2] += np.array([2e38, -2e38], np.float32)
+    return x
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_one_result_overflows(device: Device, kernel: str) -> None:
+    for length in (4100, 4101):
+        x = peaks(length)
+        with np.errstate(over="ignore"):
+            assert np.isinf(np.cumsum(x, axis=1)[:, -1]).all()
+        check_scan(device, x, "sum", 1, kernel=kernel)
+
+
+def ending(length: int) -> NDArray[np.float32]:
+    """Return slices that end with an element which would overflow if it came again, as it may behind the end."""
+    x = numbers((3, length), "float32", "sum")
+    x[:, -1] = 1.5e38
+    return x
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_what_is_behind_the_end_does_not_count(device: Device, kernel: str) -> None:
+    for length in (20, 264, 300, 4104, 4105, 4400):
+        x = ending(length)
+        expected = reference.cumulative(x, "sum", axis=1)
+        assert np.isfinite(expected).all()
+        assert not np.array_equal(np.cumsum(x, axis=1), expected)
+        check_scan(device, x, "sum", 1, kernel=kernel)
+
+
 @pytest.mark.parametrize("kernel", ["rows", "tiles", "chain"])
 def test_windows_that_begin_inside_a_span(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """21 tiles of which 11 fit: the second window begins in the first span and ends in the second."""
