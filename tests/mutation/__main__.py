@@ -19,6 +19,7 @@ from .results import Results
 from .worker import Worker
 
 _ROOT = Path(__file__).resolve().parents[2]
+_PATIENCE = 4.0
 PAGE = _ROOT / "docs" / "mutations.md"
 
 
@@ -28,7 +29,7 @@ def main() -> int:
     parser.add_argument(
         "files", nargs="*", metavar="FILE", help="shader files, relative to wgsl/; default: those that have changed"
     )
-    parser.add_argument("--survivors", action="store_true", help="try again only what survived before")
+    parser.add_argument("--survivors", action="store_true", help="try again what survived before, on more trials")
     parser.add_argument("--page", action="store_true", help="try nothing; write the page again, after justifying")
     arguments = parser.parse_args()
     texts = shader_texts()
@@ -49,7 +50,7 @@ def main() -> int:
                 if results.is_complete(name, texts[name]):
                     results.forget(name, texts[name])
             names = [name for name in names if name in arguments.files or not results.is_complete(name, texts[name])]
-        _try_out({name: texts[name] for name in names}, results)
+        _try_out({name: texts[name] for name in names}, results, _PATIENCE if arguments.survivors else 1.0)
     return _judge(results, texts)
 
 
@@ -60,10 +61,10 @@ def shader_texts() -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files}
 
 
-def _try_out(texts: Mapping[str, str], results: Results) -> None:
+def _try_out(texts: Mapping[str, str], results: Results, patience: float) -> None:
     if not texts:
         return
-    with Worker() as worker:
+    with Worker(patience) as worker:
         results.device = worker.device
         for name, text in texts.items():
             every = alterations(text, name)

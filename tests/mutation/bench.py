@@ -80,11 +80,14 @@ class Bench:
         Where the copy is.
     every : list of Trial
         The trials, planned; by default those of `selection`.
+    patience : float
+        How much more than usual to give the driver to compile, and so how many more trials there are.
     """
 
     device: Device
     folder: Path
     every: list[Trial] = field(default_factory=list, repr=False)
+    patience: float = 1.0
     _groups: dict[str, list[_Group]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -130,7 +133,7 @@ class Bench:
 
     def _in_order(self, file: str) -> Iterator[tuple[Trial, _Group]]:
         if file not in self._groups:
-            self._groups[file] = _grouped(self.every, file)
+            self._groups[file] = _grouped(self.every, file, self.patience)
         groups = sorted(self._groups[file], key=lambda group: -group.worth)
         for group in groups:
             for trial in group.trials[:_FIRST]:
@@ -184,7 +187,7 @@ class _Altered(Pipelines):
         return super().get(key) if self._file in files_of(key) else self._plain.get(key)
 
 
-def _grouped(every: list[Trial], file: str) -> list[_Group]:
+def _grouped(every: list[Trial], file: str, patience: float) -> list[_Group]:
     """Choose trials that run a file in all variants, but few combinations of them, cheap ones first."""
     by_pipelines: dict[frozenset[PipelineKey], list[Trial]] = defaultdict(list)
     for trial in every:
@@ -198,7 +201,7 @@ def _grouped(every: list[Trial], file: str) -> list[_Group]:
         keys = max(special, key=lambda keys: len(special[keys] & aims) / (_price(keys, chosen) + 1000))
         if not special[keys] & aims:
             break
-        if sum(map(_cost, chosen | keys)) <= _MOST_SPECIAL:
+        if sum(map(_cost, chosen | keys)) <= patience * _MOST_SPECIAL:
             chosen |= keys
             aims -= special[keys]
         special[keys] = set()
@@ -212,7 +215,7 @@ def _grouped(every: list[Trial], file: str) -> list[_Group]:
     while left:
         best = max(left, key=partial(_gain, chosen=chosen, missing=missing))
         spent += _price(best, chosen)
-        if chosen and spent > _MOST_CHARACTERS:
+        if chosen and spent > patience * _MOST_CHARACTERS:
             break
         left.remove(best)
         chosen |= best

@@ -20,13 +20,13 @@ _SECONDS = 60.0
 """A trial that takes longer hangs; none takes a second with the shaders as they are."""
 
 
-def serve(connection: Connection) -> None:
+def serve(connection: Connection, patience: float) -> None:
     """Answer each alteration with its outcome, and say before each trial that it is alive."""
     warnings.simplefilter("ignore")
     from dmlgpu.runtime.device import default_device
 
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(default_device(), Path(folder) / "wgsl")
+        bench = Bench(default_device(), Path(folder) / "wgsl", patience=patience)
         connection.send(bench.device.summary)
         while (alteration := connection.recv()) is not None:
             try:
@@ -42,9 +42,12 @@ class Worker:
     ----------
     device : str
         The summary of its adapter.
+    patience : float
+        The bench's.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = 1.0) -> None:
+        self.patience = patience
         self._start()
 
     def __enter__(self) -> Worker:
@@ -83,7 +86,7 @@ class Worker:
     def _start(self) -> None:
         context = get_context("spawn")  # a GPU does not survive a fork
         self._connection, other = context.Pipe()
-        self._process = context.Process(target=serve, args=(other,), daemon=True)
+        self._process = context.Process(target=serve, args=(other, self.patience), daemon=True)
         self._process.start()
         other.close()
         self.device: str = self._connection.recv()
