@@ -182,8 +182,9 @@ def test_a_fold_of_spans_that_overflows_does_not_absorb(device: Device, kernel: 
 
 
 def recovering(tiles: int) -> NDArray[np.float32]:
-    """Return a slice of numbers, one of whose runs overflows in part, while a loop comes back to 0."""
+    """Return a slice of -0 and numbers, one of whose runs overflows in part, while a loop comes back to 0."""
     x = numbers((tiles * TILE,), "float32", "sum")
+    x[0] = -0.0
     x[111:115] = np.array([-1.5, 1, 1, -0.5]) * 2.0**127
     return x
 
@@ -195,6 +196,27 @@ def test_tiles_after_an_exceptional_one_are_ordinary(device: Device, kernel: str
     assert not np.array_equal(np.cumsum(x)[TILE:], reference.cumulative(x, "sum", axis=0)[TILE:])
     check_scan(device, x, "sum", 0, kernel=kernel)
     check_scan(device, np.stack([x, numbers(x.shape, np.float32, seed=1)]), "sum", 1, kernel=kernel, exclusive=True)
+
+
+def handing_on(length: int) -> NDArray[np.float32]:
+    """Return a slice whose first tile overflows in part, ends with a finite sum, and so makes the second overflow."""
+    x = np.zeros(length, np.float32)
+    x[15:18] = -3e38, 3e38, 2e38
+    x[TILE + 100 : TILE + 102] = 2e38, -2e38
+    return x
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_what_an_exceptional_tile_hands_on_counts_in_the_next(device: Device, kernel: str) -> None:
+    x = handing_on(3 * TILE)
+    with np.errstate(over="ignore"):
+        sums = np.cumsum(x)
+    assert np.isfinite(sums[: TILE + 100]).all()
+    assert np.isinf(sums[TILE + 100 :]).all()
+    packed = Layout.packed(x.shape)
+    check_scan(device, x, "sum", 0, kernel=kernel)
+    check_scan(device, x, "sum", 0, kernel=kernel, source=packed, target=packed)
+    check_scan(device, np.stack([x, numbers(x.shape, "float32")], axis=1), "sum", 0, kernel=kernel, exclusive=True)
 
 
 def behind(operator: str, dtype: str) -> NDArray[Any]:
@@ -329,7 +351,7 @@ def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(
     for x, operator, exclusive in (
         (numbers((2, 60_000), np.float32), "sum", False),
         (numbers((3, 50_001), np.int64), "product", True),
-        (np.stack([cancelling(40_000), strewn(40_000, "sum")[33]]), "sum", False),
+        (np.stack([cancelling(40_000), strewn(40_000, "sum")[33], handing_on(40_000)]), "sum", False),
     ):
         layout = Layout.packed(x.shape)
         element = dtypes.by_dtype(x.dtype)

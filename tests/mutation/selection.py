@@ -120,6 +120,8 @@ def _exceptional() -> Iterator[Case]:
             yield own_scan("negative_zeros", "float32", "sum", (40 * TILE,), 0, way, both=both)
         yield own_scan("overflowing_span", "float32", "sum", (36 * TILE,), 0, way)
         yield own_scan("recovering", "float32", "sum", (5 * TILE,), 0, way)
+        for placement in (PACKED, _IN_PLACE):
+            yield own_scan("handing_on", "float32", "sum", (3 * TILE,), 0, way, placement=placement)
         yield own_scan("cancelling", "float32", "sum", (150_000,), 0, way)
         yield own_scan("cancelling", "float32", "sum", (4, 20_000), 1, way, both=True, placement=_IN_PLACE)
         yield own_scan("underflow", "float32", "product", (140_000,), 0, way)
@@ -201,6 +203,7 @@ def _silent() -> Iterator[_Choice]:
     for silent, window in product((1, 2, 3), (9 * TILE, 3 * TILE, 2**20)):
         changes = {"silent": silent, "window": window}
         yield own_scan("cancelling", "float32", "sum", (2, 40_000), 1, "chain"), changes
+        yield own_scan("handing_on", "float32", "sum", (40_000,), 0, "chain"), changes
         yield own_scan("numbers", "int64", "product", (3, 50_001), 1, "chain", both=True), changes
         yield own_scan("numbers", "float64", "sum", (2, 40_000), 1, "chain"), changes
     # As SwiftShader has it.
