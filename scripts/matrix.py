@@ -36,7 +36,7 @@ class Run:
     environment: dict[str, str]
 
 
-RUNS = (  # Vulkan last: in CI the suite has left compiled shaders in Mesa's cache by then
+RUNS = (  # Vulkan last: in CI the suite, run beside, has mostly filled Mesa's cache of shaders by then
     Run("dawn", [str(ROOT / "scripts" / "on_dawn.py"), *VERIFY[1:], "--device", "SwiftShader", *JOBS], SWIFTSHADER),
     Run("swiftshader", [*VERIFY, "--device", "SwiftShader", *JOBS], SWIFTSHADER),
     Run("opengl", [*VERIFY, "--device", "OpenGL", *JOBS], {}),
