@@ -33,7 +33,7 @@ def suite(full: bool = False) -> Iterator[Case]:
     Parameters
     ----------
     full : bool
-        Yield all of them, not only those that take a modest device less than a minute.
+        Yield all of them, not only those that take a modest device about a minute.
 
     Examples
     --------
@@ -83,9 +83,11 @@ def _is_in_short(case: Case) -> bool:
     """
     if not isinstance(case, ScanCase) or case.operator not in _OPERATORS:
         return True
-    if len(case.shape) > 2 or case.placement.relation == "beside":
+    if len(case.shape) > 2:
         if case.dtype not in _ONE_WIDE_ONE_NARROW:
             return False
+    elif case.placement.relation == "beside":
+        return case.dtype == "int64"
     elif case.placement.relation != "to" and case.dtype not in _ONE_OF_EACH_SIZE:
         return False
     if case.way == "auto" or max(case.shape) > _LONG_LENGTHS[2]:
@@ -105,9 +107,9 @@ def _lengths(full: bool) -> Iterator[Case]:
                 continue
         yield from _scans(dtype, (2, length), 1, operators=(operator,))
     for n, (dtype, length) in enumerate(product(_TYPES, (65_537, 131_073))):
-        for number in (
-            (2 * n + 1, 2 * n + 6) if dtype in _FLOATS else [n]
-        ):  # integers have the same results in any order
+        # Integers have the same results in any order.
+        numbers = (2 * n + 1, 2 * n + 6) if dtype in _FLOATS else (n,)
+        for number in numbers:
             is_sum = number % 8 < 4
             if not (full and is_sum):
                 placement = _PACKED if is_sum else Placement("offset", "to", "packed")
@@ -144,6 +146,9 @@ def _layouts(full: bool) -> Iterator[Case]:
             if dtype not in _ONE_WIDE_ONE_NARROW:
                 number, placement = n + 2 * i + 3 * j, Placement(source, "to", target)
                 yield from _scans(dtype, (7, 37), (i + j) % 2, number, placement=placement)
+                if dtype == "int64" and (i + j) % 3 == 0:  # two words an element, at an offset in a binding
+                    placement = Placement(source, "beside", target)
+                    yield from _scans(dtype, (5, 41), (i + j) % 2, number % 4, placement=placement)
                 yield from _scans(dtype, (263, 3), 0, number + 1, placement=placement)
             for axis in range(3) if full else [(i + j) % 3]:
                 beside = (i + j + axis) % 3 == 0
@@ -162,7 +167,7 @@ def _layouts(full: bool) -> Iterator[Case]:
 def _in_place(full: bool) -> Iterator[Case]:
     for n, (dtype, layout) in enumerate(product(_TYPES, LAYOUTS)):
         placement = Placement.in_place(layout)
-        # Quads in place, which rows of 4500 are, are float32's alone by default.
+        # Rows of 4500 are quads, where elements have 4 or 8 bytes: in place float32's alone by default.
         for i, length in (*enumerate((17, 257, 4501)), (2, 4500)):
             if length == 4500 and dtype != "float32" and not full:
                 continue
