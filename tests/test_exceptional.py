@@ -137,9 +137,9 @@ def test_one_result_overflows(device: Device, kernel: str) -> None:
 
 
 def ending(length: int) -> NDArray[np.float32]:
-    """Return slices that end with an element which would overflow if it came again, as it may behind the end."""
+    """Return slices that end with an element which would overflow if it came again, as it does behind the end."""
     x = numbers((3, length), "float32", "sum")
-    x[:, -1] = 1.5e38
+    x[:, -1] = 2e38
     return x
 
 

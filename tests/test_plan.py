@@ -161,7 +161,10 @@ def test_the_shape_of_a_chain_s_workgroups() -> None:
         assert (slots["tile"], slots.get("block")) == expected
     layout = Layout.packed((50_000,))
     compensated = scan_problem(F32, Operator.SUM, layout, layout, axis=0, precision=Precision.COMPENSATED)
-    assert dict(plan_scan(compensated, written).passes[-1].pipeline.slots)["tile"] == "runs"
+    for limits in (loops, written):
+        assert dict(plan_scan(compensated, limits).passes[-1].pipeline.slots)["tile"] == "runs"
+    product_of_int64 = scan_problem(by_name("int64"), Operator.PRODUCT, layout, layout, axis=0)
+    assert dict(plan_scan(product_of_int64, written).passes[-1].pipeline.slots)["block"] == "loops"
 
 
 @pytest.mark.parametrize(
