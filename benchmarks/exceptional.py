@@ -32,7 +32,7 @@ SHAPES: tuple[tuple[str, tuple[int, ...], int], ...] = (  # kernel, shape, axis
     ("tiles", (256, 16_384), 1),
     ("chain", (4, 2**20), 1),
     ("slices", (4096, 1024), 0),
-    ("slices", (2**18, 16), 1),
+    ("slices", (2**17, 32), 1),
 )
 TYPES = ("float32", "float16", "float64")
 

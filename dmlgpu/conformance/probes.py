@@ -208,11 +208,11 @@ def _opaque(device: Device) -> tuple[str, bool | None]:
                 differing.append(f"{operator} of {dtype}")
     if differing:
         return f"it changes the order of operations that it can see ({', '.join(differing)}), so they are hidden", None
-    return "it leaves the order of operations alone, even where they are not hidden", None
+    return "it leaves the order of operations alone in two kernels, even where they are not hidden", None
 
 
 def _kernels(device: Device, problem: ScanProblem, x: NDArray[Any]) -> list[bytes]:
-    """Compute with the two kernels that compile fastest; the others fold runs with the same functions."""
+    """Compute with the two kernels that compile fastest; the others fold runs with the same functions, but not more."""
     results = []
     for kernel in ("slices", "rows"):
         out = np.empty_like(x)

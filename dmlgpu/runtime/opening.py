@@ -54,7 +54,7 @@ def limits_of(gpu_device: Any, adapter: AdapterDescription) -> Limits:
 
 
 def _blocks(adapter: AdapterDescription) -> Blocks:
-    """Return how chains take blocks: OpenGL drivers unroll their loops, which takes them up to forty seconds."""
+    """Return how chains take blocks: Mesa takes up to forty seconds to compile their loops for OpenGL."""
     if adapter.is_lavapipe:
         return "written"
     return "loops" if adapter.is_software and adapter.backend == "Vulkan" else "none"

@@ -1,4 +1,4 @@
-// A block of 256 elements by one invocation. Needs <reads> and <writes>.
+// A block of 256 elements by one invocation. Needs <reads>, <writes> and <block>.
 
 #import "lib/run.wgsl"
 

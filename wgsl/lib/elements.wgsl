@@ -1,4 +1,4 @@
-// Elements of the tensors in the accumulator type: needs <input>, <output> and <element>.
+// Elements of the tensors in the accumulator type: needs <input> and <element>.
 
 #import "lib/load_bits.wgsl"
 #import <element>

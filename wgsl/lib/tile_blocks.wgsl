@@ -1,5 +1,5 @@
-// Slot <tile>: the canonical order inside a tile by 16 invocations with a block of 256 elements each, in registers. For
-// software adapters: one barrier where Hillis-Steele across invocations takes five.
+// Slot <tile>: the canonical order inside a tile by 16 invocations with a block of 256 elements each. For lavapipe and
+// SwiftShader: one barrier where Hillis-Steele across invocations takes five.
 
 #import "lib/block.wgsl"
 
