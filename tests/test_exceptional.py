@@ -300,8 +300,11 @@ def test_windows(device: Device, binding: int, monkeypatch: pytest.MonkeyPatch) 
             layout = Layout.packed(x.shape)
             check_scan(device, x, operator, axis, source=layout, target=layout)
     check_scan(device, cancelling(300_000), "sum", 0)
-    far = cancelling(5000).reshape(5000, 1)
-    check_scan(device, far, "sum", 0, source=Layout(far.shape, (40, 1)), target=Layout(far.shape, (50, 1)))
+    zeros = np.full(5000, -0.0, np.float32)
+    for x in (cancelling(5000), recovering(2), handing_on(3 * TILE), handing_on(TILE + 200), zeros):
+        near, far = Layout((len(x), 1), (40, 1)), Layout((len(x), 1), (50, 1))
+        check_scan(device, x.reshape(-1, 1), "sum", 0, source=near, target=far)
+        check_scan(device, x.reshape(-1, 1), "sum", 0, source=far, target=far)
 
 
 @pytest.mark.parametrize("kernel", ["rows", "tiles", "chain"])

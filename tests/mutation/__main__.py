@@ -19,7 +19,6 @@ from .results import Results
 from .worker import Worker
 
 _ROOT = Path(__file__).resolve().parents[2]
-_PATIENCE = 4.0
 PAGE = _ROOT / "docs" / "mutations.md"
 
 
@@ -29,7 +28,14 @@ def main() -> int:
     parser.add_argument(
         "files", nargs="*", metavar="FILE", help="shader files, relative to wgsl/; default: those that have changed"
     )
-    parser.add_argument("--survivors", action="store_true", help="try again what survived before, on more trials")
+    parser.add_argument("--survivors", action="store_true", help="try again only what survived before")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="have the driver compile X times as much for an alteration",
+    )
     parser.add_argument("--page", action="store_true", help="try nothing; write the page again, after justifying")
     arguments = parser.parse_args()
     texts = shader_texts()
@@ -50,7 +56,7 @@ def main() -> int:
                 if results.is_complete(name, texts[name]):
                     results.forget(name, texts[name])
             names = [name for name in names if name in arguments.files or not results.is_complete(name, texts[name])]
-        _try_out({name: texts[name] for name in names}, results, _PATIENCE if arguments.survivors else 1.0)
+        _try_out({name: texts[name] for name in names}, results, arguments.patience)
     return _judge(results, texts)
 
 

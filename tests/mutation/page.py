@@ -24,7 +24,7 @@ What differs for none of them survives, and must have a reason in `tests/mutatio
 ```sh
 make mutation                                          # the files that have changed since; all of them take hours
 make mutation MUTATION_ARGS="lib/run.wgsl round.wgsl"  # these again
-make mutation MUTATION_ARGS=--survivors                # what survived, on four times as much code
+make mutation MUTATION_ARGS="--survivors --patience 4" # what survived, on four times as much code
 ```
 
 A run can be stopped and goes on where it was. Which version of a file was tried, the digits beside its name tell (the

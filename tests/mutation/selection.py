@@ -194,8 +194,16 @@ def _far_apart() -> Iterator[_Choice]:
         for dtype, operator in (("float32", "product"), ("int64", "sum")):
             case = own_scan("numbers", dtype, operator, (4200, 1), 0, "slices", both=both, far=far)
             yield case, {"binding_bytes": 4096}
-        case = own_scan("cancelling", "float32", "sum", (4500,), 0, "slices", both=both, far=far)
-        yield case, {"binding_bytes": 4096}
+        for family, length in (("cancelling", 4500), ("negative_zeros", 5000), ("recovering", 2 * TILE)):
+            case = own_scan(family, "float32", "sum", (length,), 0, "slices", both=both, far=far)
+            yield case, {"binding_bytes": 4096}
+        for length in (3 * TILE, TILE + 200):
+            case = own_scan("handing_on", "float32", "sum", (length,), 0, "slices", far=far)
+            yield case, {"binding_bytes": 4096}
+            case = own_scan(
+                "handing_on", "float32", "sum", (length,), 0, "slices", far=far[:1] * 2, placement=_IN_PLACE
+            )
+            yield case, {"binding_bytes": 4096}
 
 
 def _silent() -> Iterator[_Choice]:
