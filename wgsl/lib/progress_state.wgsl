@@ -77,7 +77,7 @@ fn tile_bit(i: u32) -> u32 {
 }
 
 fn known_exceptions(slice: u32) -> u32 {
-    if (EXCEPTIONS && (phase == WRITE || (phase == CHECK && params.first > params.group))) {
+    if (EXCEPTIONS && phase == WRITE) {
         return state_word(slice);
     }
     return 0u;
