@@ -76,6 +76,22 @@ def beside(length: int, operator: str, dtype: str) -> NDArray[Any]:
     return np.ascontiguousarray(rows.T)
 
 
+def halves(length: int) -> NDArray[np.float16]:
+    """Return slices along the first axis, of which a run overflows in float32 and the product up to it does not."""
+    x = numbers((length, 160), "float16", "product")
+    x[:8], x[16:25], x[30:33] = 1e-4, 6e4, 1e-4
+    return x
+
+
+def test_columns_go_on_behind_an_exceptional_tile(device: Device) -> None:
+    x = halves(9000)
+    with np.errstate(over="ignore"):
+        assert np.isinf(np.prod(x[16:25], axis=0, dtype=np.float32)).all()
+    assert np.isfinite(np.cumprod(x, axis=0, dtype=np.float32)).all()
+    check_scan(device, x, "product", 0)
+    check_scan(device, x, "product", 0, exclusive=True)
+
+
 @pytest.mark.parametrize("operator", ["sum", "product"])
 def test_in_columns(device: Device, operator: str) -> None:
     """An invocation with two slices."""

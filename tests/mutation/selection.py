@@ -144,6 +144,7 @@ def _columns() -> Iterator[Case]:
             yield own_scan("numbers", dtype, operator, shape, axis, "slices", both=both)
     for operator, both in product(_OPERATORS, (False, True)):
         yield own_scan("beside", "float16", operator, (4500, 160), 0, "slices", both=both)
+    yield own_scan("halves", "float16", "product", (9000, 160), 0, "slices")
 
 
 def _past_the_end() -> Iterator[Case]:
