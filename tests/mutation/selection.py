@@ -198,7 +198,7 @@ def _far_apart() -> Iterator[_Choice]:
         for family, length in (("cancelling", 4500), ("negative_zeros", 5000), ("recovering", 2 * TILE)):
             case = own_scan(family, "float32", "sum", (length,), 0, "slices", both=both, far=far)
             yield case, {"binding_bytes": 4096}
-        for length in (3 * TILE, TILE + 200):
+        for length in (3 * TILE, TILE + 5, 2 * TILE - 1):
             case = own_scan("handing_on", "float32", "sum", (length,), 0, "slices", far=far)
             yield case, {"binding_bytes": 4096}
             case = own_scan(
