@@ -258,6 +258,26 @@ def test_what_is_behind_an_absorbing_result_does_not_overflow(
     check_scan(device, x, operator, 0, kernel=kernel)
 
 
+def twice(operator: str, dtype: str) -> NDArray[Any]:
+    """Return slices that are absorbed early, by each of what absorbs, and meet something three tiles further on."""
+    early = [np.inf, -np.inf, np.nan] + [0.0, -0.0] * (operator == "product")
+    late = [np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, 2.0]
+    if dtype == "float64":
+        # The least NaN, and numbers of which one word is zero.
+        late += np.array([0x7FF0000000000001, 1, 2**31, 2**52], np.uint64).view(np.float64).tolist()
+    x = np.broadcast_to(numbers((4 * TILE,), dtype, operator), (len(early) * len(late), 4 * TILE)).copy()
+    x[:, 10] = np.repeat(early, len(late))
+    x[:, 3 * TILE + 20] = np.tile(late, len(early))
+    return x
+
+
+@pytest.mark.parametrize("operator", ["sum", "product"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_two_events(device: Device, kernel: str, dtype: str, operator: str) -> None:
+    check_scan(device, twice(operator, dtype), operator, 1, kernel=kernel)
+
+
 def tiny() -> NDArray[np.float64]:
     """Return a slice whose product is the least number but zero, and becomes another behind the first span."""
     x = np.ones(20 * TILE)

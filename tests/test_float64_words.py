@@ -139,13 +139,18 @@ def test_products_near_both_ends_of_the_range(words: Device) -> None:
                 assert check_pairs(words, "product", a, b).size == 2 * len(PATTERNS) ** 2
 
 
+def halfway() -> NDArray[np.float64]:
+    """Return pairs whose products are multiples of half the least number and of parts of it."""
+    factors = np.ldexp(np.arange(1.0, 130.0), -540).view(np.uint64)
+    return np.stack(every_pair(factors, factors), axis=1).view(np.float64)
+
+
 def test_products_halfway_between_subnormals(words: Device) -> None:
     """i * 2^-1074 * 2^-k for all small i: every tie, and its neighbours, among the smallest numbers."""
     subnormals = np.arange(520, dtype=np.uint64)
     powers = np.ldexp(1.0, -np.arange(1, 12)).view(np.uint64)
     check_pairs(words, "product", *every_pair(subnormals, powers))
-    factors = np.ldexp(np.arange(1.0, 130.0), -540).view(np.uint64)
-    results = check_pairs(words, "product", *every_pair(factors, factors))
+    results = check_pairs(words, "product", *halfway().view(np.uint64).T)
     assert (results == 0).any()
     assert (results > 0).any()
 

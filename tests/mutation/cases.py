@@ -32,8 +32,10 @@ from ..test_exceptional import (
     recovering,
     strewn,
     tiny,
+    twice,
     underflow,
 )
+from ..test_float64_words import halfway
 from ..test_scan_kernels import half_subnormals
 
 __all__ = ["BytesCase", "CopyCase", "OwnScanCase", "own_scan"]
@@ -71,8 +73,10 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "ties": lambda _, __, ___: half_subnormals(),
     "cancelling": _cancelling,
     "tiny": lambda _, __, ___: tiny(),
+    "twice": lambda _, dtype, operator: twice(operator, dtype),
     "underflow": lambda _, __, ___: underflow(),
     "ending": lambda shape, _, __: ending(shape[1]),
+    "halfway": lambda _, __, ___: halfway(),
     "halves": lambda shape, _, __: halves(shape[0]),
     "handing_on": lambda shape, _, __: handing_on(shape[0]),
     "peaks": lambda shape, _, __: peaks(shape[1]),

@@ -15,6 +15,7 @@ from dmlgpu.plan import KERNELS
 from dmlgpu.runtime.device import Device
 from dmlgpu.windows import TILE
 
+from ..test_float64_words import halfway
 from .cases import OUTPUT_FIRST, PACKED, BytesCase, CopyCase, own_scan
 from .trials import Trial
 
@@ -89,6 +90,7 @@ def _hard() -> Iterator[Case]:
         yield own_scan("ties", "float16", "product", (2047, 2), 1, way)
     for dtype, operator in product(("float32", "float64"), _OPERATORS):
         yield own_scan("hard", dtype, operator, hard_pairs(dtype, operator).shape, 1, "slices")
+    yield own_scan("halfway", "float64", "product", halfway().shape, 1, "slices")
     for to in ("int8", "uint64", "float16", "float64"):
         yield BytesCase("bool", (256,), PACKED, "bytes", to)
     for types in ("float64-to-int64", "float32-to-uint64", "float64-to-float32", "float32-to-float16"):
@@ -111,6 +113,7 @@ def _exceptional() -> Iterator[Case]:
         yield own_scan("tiny", "float64", "product", (20 * TILE,), 0, way)
         for dtype, operator in product(("float32", "float64"), _OPERATORS):
             yield own_scan("behind", dtype, operator, (20 * TILE,), 0, way)
+            yield own_scan("twice", dtype, operator, (77, 4 * TILE), 1, way)
         yield own_scan("barely", "float32", "sum", (3, 5000), 1, way)
         for length in (4100, 4101):
             yield own_scan("peaks", "float32", "sum", (32, length), 1, way)
