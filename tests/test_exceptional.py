@@ -77,9 +77,12 @@ def beside(length: int, operator: str, dtype: str) -> NDArray[Any]:
 
 
 def halves(length: int) -> NDArray[np.float16]:
-    """Return slices along the first axis, of which a run overflows in float32 and the product up to it does not."""
+    """Return slices along the first axis. A run in the first tile and one in the last, which is not full, overflow in
+    float32 by themselves; the products up to them do not.
+    """
     x = numbers((length, 160), "float16", "product")
-    x[:8], x[16:25], x[30:33] = 1e-4, 6e4, 1e-4
+    for run in (0, (length - 200) // 16 * 16):
+        x[run : run + 8], x[run + 16 : run + 25], x[run + 30 : run + 33] = 1e-4, 6e4, 1e-4
     return x
 
 
@@ -87,6 +90,7 @@ def test_columns_go_on_behind_an_exceptional_tile(device: Device) -> None:
     x = halves(9000)
     with np.errstate(over="ignore"):
         assert np.isinf(np.prod(x[16:25], axis=0, dtype=np.float32)).all()
+        assert np.isinf(np.prod(x[8816:8825], axis=0, dtype=np.float32)).all()
     assert np.isfinite(np.cumprod(x, axis=0, dtype=np.float32)).all()
     check_scan(device, x, "product", 0)
     check_scan(device, x, "product", 0, exclusive=True)

@@ -60,6 +60,11 @@ def _cancelling(shape: tuple[int, ...], _: str, __: str) -> NDArray[Any]:
     return np.stack([first, *(others[33 * row % 45] for row in range(1, shape[0]))])
 
 
+def opposites(x: NDArray[Any]) -> NDArray[Any]:
+    """Return pairs of numbers whose sum is 0."""
+    return np.stack([x, -x], axis=1)
+
+
 _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "early_infinity": lambda shape, _, __: early_infinity(shape[0] // 4096),
     "events": _events,
@@ -67,6 +72,7 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "barely": lambda shape, _, __: barely(shape[-1]),
     "behind": lambda _, dtype, operator: behind(operator, dtype),
     "beside": lambda shape, dtype, operator: beside(shape[0], operator, dtype)[:, : shape[1]],
+    "opposites": lambda shape, dtype, _: opposites(numbers((shape[0],), dtype)),
     "overflowing_span": lambda shape, _, __: overflowing_span(shape[0] // 4096),
     "pairs": lambda shape, _, __: borders(shape[1]),
     "recovering": lambda shape, _, __: recovering(shape[0] // 4096),

@@ -90,6 +90,7 @@ def _hard() -> Iterator[Case]:
         yield own_scan("ties", "float16", "product", (2047, 2), 1, way)
     for dtype, operator in product(("float32", "float64"), _OPERATORS):
         yield own_scan("hard", dtype, operator, hard_pairs(dtype, operator).shape, 1, "slices")
+    yield own_scan("opposites", "float64", "sum", (1000, 2), 1, "slices")
     yield own_scan("halfway", "float64", "product", halfway().shape, 1, "slices")
     for to in ("int8", "uint64", "float16", "float64"):
         yield BytesCase("bool", (256,), PACKED, "bytes", to)
