@@ -28,6 +28,7 @@ another's submission (1 second on Windows)."""
 
 
 Blocks = Literal["none", "loops", "written"]
+"""How an invocation of a chain takes blocks of 256 elements, see `Limits`."""
 
 
 @dataclass(frozen=True)

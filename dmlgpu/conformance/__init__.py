@@ -1,8 +1,8 @@
 """Thousands of cases, each with a readable name, that show whether a device gives the oracle's bits.
 
 ``dmlgpu verify`` runs them; docs/portability.md says what they are and where they have been run. `suite` yields them,
-`parse` finds one by its name, `check` runs one on a device, `check_all` many, and `Digests` keep
-what came out, to compare devices that never meet.
+`parse` finds one by its name, `check` runs one on a device, `check_all` many, and `Digests` keep what
+came out, to compare devices that never meet.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def _is_in_short(case: Case) -> bool:
         if case.dtype not in _ONE_WIDE_ONE_NARROW:
             return False
     elif case.placement.relation == "beside":
-        return case.dtype == "int64"
+        return case.dtype == "int64"  # few, so with every kernel
     elif case.placement.relation != "to" and case.dtype not in _ONE_OF_EACH_SIZE:
         return False
     if case.way == "auto" or max(case.shape) > _LONG_LENGTHS[2]:
@@ -144,12 +144,7 @@ def _layouts(full: bool) -> Iterator[Case]:
             if not full and (i + j + n) % 5 > 1:  # each input layout with two of the five
                 continue
             if dtype not in _ONE_WIDE_ONE_NARROW:
-                number, placement = n + 2 * i + 3 * j, Placement(source, "to", target)
-                yield from _scans(dtype, (7, 37), (i + j) % 2, number, placement=placement)
-                if dtype == "int64" and (i + j) % 3 == 0:  # two words an element, at an offset in a binding
-                    placement = Placement(source, "beside", target)
-                    yield from _scans(dtype, (5, 41), (i + j) % 2, number % 4, placement=placement)
-                yield from _scans(dtype, (263, 3), 0, number + 1, placement=placement)
+                yield from _layouts_of_two_dimensions(dtype, source, target, i + j, n + 2 * i + 3 * j)
             for axis in range(3) if full else [(i + j) % 3]:
                 beside = (i + j + axis) % 3 == 0
                 placement = Placement(source, "beside" if beside else "to", target)
@@ -164,13 +159,22 @@ def _layouts(full: bool) -> Iterator[Case]:
                         yield from _scans(dtype, shape, axis, each, placement=placement)
 
 
+def _layouts_of_two_dimensions(dtype: str, source: str, target: str, axis: int, number: int) -> Iterator[Case]:
+    placement = Placement(source, "to", target)
+    yield from _scans(dtype, (7, 37), axis % 2, number, placement=placement)
+    if dtype == "int64" and axis % 3 == 0:  # two words an element, at an offset in a binding
+        placement = Placement(source, "beside", target)
+        yield from _scans(dtype, (5, 41), axis % 2, number % 4, placement=placement)
+    yield from _scans(dtype, (263, 3), 0, number + 1, placement=placement)
+
+
 def _in_place(full: bool) -> Iterator[Case]:
     for n, (dtype, layout) in enumerate(product(_TYPES, LAYOUTS)):
         placement = Placement.in_place(layout)
-        # Rows of 4500 are quads, where elements have 4 or 8 bytes: in place float32's alone by default.
-        for i, length in (*enumerate((17, 257, 4501)), (2, 4500)):
-            if length == 4500 and dtype != "float32" and not full:
-                continue
+        lengths = [(0, 17), (1, 257), (2, 4501)]
+        if full or dtype == "float32":
+            lengths.append((2, 4500))  # quads, where elements have 4 or 8 bytes
+        for i, length in lengths:
             sums_only = not full and dtype != "float32"
             number = (3 * n + i) % (4 if sums_only else 8)
             yield from _scans(dtype, (3, length), 1, None if full else number, placement=placement)
