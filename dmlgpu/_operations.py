@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -15,7 +16,7 @@ from ._tensors import Tensor, apart, assign, empty, resolve, run, upload
 from ._views import check_size, integer, same_places, take
 from .array import DeviceArray
 from .dtypes import BOOL, ElementType, by_dtype, result_type
-from .errors import ArgumentError, ArrayTypeError, AxisError
+from .errors import ArgumentError, ArrayTypeError, AxisError, DeviceMemoryError
 from .problem import Layout, Operator, Precision, RoundingMode, check_precision, round_problem, scan_problem
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ _MODES = {
 }
 
 _PRECISIONS = {precision.value: precision for precision in Precision}
+
+_MAX_APART_BYTES = 2**30
+"""Scans of more bytes from the host are done in place, which takes up to four times as long, but half the memory."""
 
 _scan_problem = lru_cache(maxsize=256)(scan_problem)
 """Small calls are often alike, and a problem depends on nothing but its arguments."""
@@ -87,7 +91,7 @@ def scan_array(
         if include_initial and identity.layout.count:
             _fill(identity, operator.identity)
 
-    return _execute(array, operate, element, tuple(sizes), out, device)
+    return _execute(array, operate, element, tuple(sizes), out, device, in_place=False)
 
 
 def round_array(
@@ -119,7 +123,7 @@ def round_array(
         result = np.empty(array.shape, element.dtype) if out is None else _host_out(out, element, array.shape)
         np.copyto(result, array)
         return result
-    return _execute(array, operate, element, array.shape, out, device)
+    return _execute(array, operate, element, array.shape, out, device, in_place=True)
 
 
 def _checked(x: ArrayLike | DeviceArray) -> NDArray[Any] | DeviceArray:
@@ -178,10 +182,13 @@ def _execute(
     sizes: tuple[int, ...],
     out: NDArray[Any] | DeviceArray | None,
     device: Device | str | int | None,
+    *,
+    in_place: bool,
 ) -> NDArray[Any] | DeviceArray:
     """Let `operate` work on a device and return the result as `array` came.
 
-    `operate` gets the input and the output, which has at least one element and may overlap the input.
+    `operate` gets the input and the output, which has at least one element and may overlap the input. Data of the host
+    is worked on in place where that can be, if `in_place`, and else only where memory is short.
     """
     check_size(sizes, "the result")
     if isinstance(array, DeviceArray):
@@ -201,8 +208,12 @@ def _execute(
     with where.batch():
         source = target = upload(where, array, temporary=True)
         try:
-            if source.element is not element or array.shape != sizes or not source.layout.is_packed:  # else in place
+            possible = source.element is element and array.shape == sizes and source.layout.is_packed
+            if not possible:
                 target = empty(where, element, sizes, temporary=True)
+            elif not in_place and source.buffer.nbytes <= _MAX_APART_BYTES:
+                with suppress(DeviceMemoryError):
+                    target = empty(where, element, sizes, temporary=True)
             operate(source, target)
             if host is None:
                 host = np.empty(sizes, element.dtype)
