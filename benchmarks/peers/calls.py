@@ -21,6 +21,7 @@ Prepare = Callable[[Row, Array], Call]
 
 SWIFTSHADER = Path(__file__).resolve().parents[2] / ".cache" / "swiftshader" / "vk_swiftshader_icd.json"
 _QUADRATIC = 2**29
+_CPU = "CPUExecutionProvider"
 
 
 class MissingPeerError(Exception):
@@ -117,10 +118,16 @@ def _onnxruntime(provider: str) -> Callable[[], Prepare]:
             options = onnxruntime.SessionOptions()
             options.log_severity_level = 3
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # the others need the cores, too
+            if provider != _CPU:  # which otherwise runs what the provider has no kernel for, and says nothing
+                options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
             model = _model(onnx, row).SerializeToString()
-            session = onnxruntime.InferenceSession(model, options, providers=[provider])
-            if session.get_providers()[0] != provider:
-                raise MissingPeerError(f"ONNX Runtime's {provider} finds no device")
+            try:
+                session = onnxruntime.InferenceSession(model, options, providers=[provider])
+            except Exception as error:
+                if provider == _CPU:
+                    raise
+                why = "has no kernel for this" if "nodes that are assigned to" in str(error) else "finds no device"
+                raise MissingPeerError(f"ONNX Runtime's {provider} {why}") from None
             return lambda: np.asarray(session.run(None, {"x": x})[0])
 
         return prepare
@@ -168,7 +175,7 @@ PEERS: Mapping[str, Peer] = {
     "dmlgpu": Peer(_own, ("dmlgpu",)),
     "numpy": Peer(_numpy, ("numpy",)),
     "torch": Peer(_torch, ("torch",)),
-    "ort-cpu": Peer(_onnxruntime("CPUExecutionProvider"), ("onnxruntime-webgpu", "onnxruntime")),
+    "ort-cpu": Peer(_onnxruntime(_CPU), ("onnxruntime-webgpu", "onnxruntime")),
     "cupy": Peer(_cupy, ("cupy-cuda13x", "cupy-cuda12x", "cupy")),
     "dmlgpu-swiftshader": Peer(_own, ("dmlgpu",), _SOFTWARE, SWIFTSHADER),
     "ort-webgpu-swiftshader": Peer(
