@@ -14,18 +14,18 @@ struct Columns {
 alias Rows = array<u32, 16>;
 
 fn row_at(place: u32) -> u32 {
-    return input_word(place >> (5u - min(input_log2_bits, 5u)));
+    return input_word(place >> (5u - input_log2_bits));
 }
 
 fn element_of(row: u32, column: u32) -> Accumulator {
-    return decode(vec2<u32>(extractBits(row, column << input_log2_bits, 1u << min(input_log2_bits, 4u)), 0u));
+    return decode(vec2<u32>(extractBits(row, column << input_log2_bits, 1u << input_log2_bits), 0u));
 }
 
 // The rows of `count` elements (1 to 16) from `place` on, a word each; what follows them is without meaning.
 fn load_rows(place: u32, stride: u32, count: u32) -> Columns {
     let last = count - 1u;
     let rows = Rows(
-        row_at(place + min(0u, last) * stride), row_at(place + min(1u, last) * stride),
+        row_at(place), row_at(place + min(1u, last) * stride),
         row_at(place + min(2u, last) * stride), row_at(place + min(3u, last) * stride),
         row_at(place + min(4u, last) * stride), row_at(place + min(5u, last) * stride),
         row_at(place + min(6u, last) * stride), row_at(place + min(7u, last) * stride),
@@ -63,14 +63,12 @@ fn store_row(place: u32, a: Accumulator, b: Accumulator, c: Accumulator, d: Accu
         word = (encode(a).x & 0xffu) | ((encode(b).x & 0xffu) << 8u);
         word |= ((encode(c).x & 0xffu) << 16u) | (encode(d).x << 24u);
     }
-    set_output_word(place >> (5u - min(output_log2_bits, 5u)), word);
+    set_output_word(place >> (5u - output_log2_bits), word);
 }
 
-// Stores the first `count` rows.
+// Stores the first `count` rows (1 to 16).
 fn store_rows(place: u32, stride: u32, count: u32, run: Columns) {
-    if (0u < count) {
-        store_row(place + 0u * stride, run.a[0], run.b[0], run.c[0], run.d[0]);
-    }
+    store_row(place, run.a[0], run.b[0], run.c[0], run.d[0]);
     if (1u < count) {
         store_row(place + 1u * stride, run.a[1], run.b[1], run.c[1], run.d[1]);
     }
