@@ -47,8 +47,9 @@ class Pass:
         The struct Params of ``wgsl/lib/params.wgsl``.
     grid : tuple of int
         Workgroups in x, y and z.
-    input, output : Range or None, Range
-        The parts of the buffers to bind; no input where it lies in the output's binding.
+    input, output : Range or None
+        The parts of the buffers to bind; no input where it lies in the output's binding, and neither for a kernel that
+        only uses the scratch buffer.
     state_bytes : int
         The part of the scratch buffer to bind, from its start; 0 for kernels without.
     elements : int
@@ -59,7 +60,7 @@ class Pass:
     uniforms: bytes
     grid: tuple[int, int, int]
     input: Range | None
-    output: Range
+    output: Range | None
     state_bytes: int
     elements: int
 

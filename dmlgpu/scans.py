@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
-from .passes import Pass, bind, make_pass
+from .passes import Pass, PipelineKey, bind, make_pass
 from .problem import Operator, Precision, ScanProblem
 from .windows import RUN, SPAN, TILE, Limits, Window, windows
 
@@ -203,7 +204,7 @@ def _tiles(problem: ScanProblem, window: Window, limits: Limits, one_buffer: boo
     if problem.element.kind == "float":
         kernels.insert(2, ("scan_repair", window.slices))
     for kernel, workgroups in kernels:
-        yield _pass(
+        one = _pass(
             kernel,
             {},
             problem,
@@ -216,6 +217,7 @@ def _tiles(problem: ScanProblem, window: Window, limits: Limits, one_buffer: boo
             quads=quads,
             phase=number % 2,
         )
+        yield _of_state(one, "product", "opaque") if kernel == "scan_carries" else one
 
 
 def _chain(
@@ -228,7 +230,7 @@ def _chain(
     if silent:
         constants["patience"] = 20
     quads = _in_quads(problem, window, limits, one_buffer)
-    yield _pass("scan_chain_clear", {}, problem, window, -(-state // 1024), limits, one_buffer, state)
+    yield _of_state(_pass("scan_chain_clear", {}, problem, window, -(-state // 1024), limits, one_buffer, state))
     yield _pass(
         "scan_chain",
         constants,
@@ -253,6 +255,16 @@ def _tile_of_chain(problem: ScanProblem, limits: Limits, quads: bool) -> dict[st
         return {"tile": "runs"}
     written = on_lavapipe and quads and problem.element.itemsize == _WORD_BYTES
     return {"tile": "blocks", "block": "written" if written else "loops"}
+
+
+def _of_state(one: Pass, *constants: str) -> Pass:
+    """Return a pass as it is for a kernel that reads and writes only the state, and has only these constants.
+
+    So that there is one pipeline, wherever the elements are and however they are read.
+    """
+    slots = tuple(slot for slot in one.pipeline.slots if slot[0] == "element")
+    values = tuple(constant for constant in one.pipeline.constants if constant[0] in constants)
+    return replace(one, pipeline=PipelineKey(one.pipeline.kernel, slots, values), input=None, output=None)
 
 
 def _columns(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> int:

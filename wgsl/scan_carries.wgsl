@@ -4,13 +4,11 @@
 // Grid: a workgroup of 64 invocations a slice; an invocation a span of 16 tiles, 64 spans at a time.
 // Bindings: 0 params, 3 state: reads the records of scan_tile_totals, writes base and end of every tile, and the carry
 // after the window.
-// Constants: product, opaque; input_log2_bits and output_log2_bits have no effect.
+// Constants: product, opaque.
 // Bytes moved: 40 read and 16 written a tile.
 
 #import "lib/params.wgsl"
-#import <input>
-#import <output>
-#import "lib/elements.wgsl"
+#import <element>
 #import "lib/order.wgsl"
 #import "lib/exceptional.wgsl"
 #import "lib/carry.wgsl"

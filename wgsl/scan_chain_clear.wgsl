@@ -2,13 +2,11 @@
 //
 // Grid: workgroups of 64 invocations; an invocation 16 words.
 // Bindings: 0 params, 3 state.
-// Constants: input_log2_bits, output_log2_bits and the element's, all without effect.
+// Constants: none; the element says how long a record is.
 // Bytes moved: at most 52 written a tile.
 
 #import "lib/params.wgsl"
-#import <input>
-#import <output>
-#import "lib/elements.wgsl"
+#import <element>
 #import "lib/order.wgsl"
 #import "lib/exceptional.wgsl"
 #import "lib/carry.wgsl"

@@ -224,12 +224,11 @@ class Executor:
         self._gpu_device.queue.write_buffer(uniforms, 0, contents)
         steps = []
         for i, (one, pipeline) in enumerate(zip(passes, pipelines, strict=True)):
-            entries = [
-                _entry(0, uniforms, i * self._stride, len(one.uniforms)),
-                _entry(2, target, one.output.offset, one.output.size),
-            ]
+            entries = [_entry(0, uniforms, i * self._stride, len(one.uniforms))]
             if one.input is not None:
                 entries.append(_entry(1, source, one.input.offset, one.input.size))
+            if one.output is not None:
+                entries.append(_entry(2, target, one.output.offset, one.output.size))
             if one.state_bytes:
                 entries.append(_entry(3, scratch[0], scratch[1], one.state_bytes))
             group = self._gpu_device.create_bind_group(layout=pipeline.layout, entries=entries)

@@ -62,9 +62,11 @@ class Pipelines:
         self.misses += 1
         shader, module = self._module(key)
         slots = dict(key.slots)
-        bindings = {0: "uniform", 2: "storage"}
-        if slots.get("input") in _INPUT:
-            bindings[1] = _INPUT[slots["input"]]
+        bindings = {0: "uniform"}
+        if "input" in slots:  # else the kernel only uses the state
+            bindings[2] = "storage"
+            if slots["input"] in _INPUT:
+                bindings[1] = _INPUT[slots["input"]]
         if "element" in slots:
             bindings[3] = "storage"  # scans have state
         layout, pipeline_layout = self._layout(tuple(sorted(bindings.items())))
