@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -263,15 +264,18 @@ def test_what_is_behind_an_absorbing_result_does_not_overflow(
 
 
 def twice(operator: str, dtype: str) -> NDArray[Any]:
-    """Return slices that are absorbed early, by each of what absorbs, and meet something three tiles further on."""
+    """Return slices that are absorbed early, by each of what absorbs, meet something else, and go on for a tile."""
     early = [np.inf, -np.inf, np.nan] + [0.0, -0.0] * (operator == "product")
-    late = [np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, 2.0]
+    late = [[np.nan], [np.inf], [-np.inf], [0.0], [-0.0], [-1.0], [2.0], [np.inf, -np.inf], [0.0, np.inf], [-1.0, -1.0]]
     if dtype == "float64":
         # The least NaN, and numbers of which one word is zero.
-        late += np.array([0x7FF0000000000001, 1, 2**31, 2**52], np.uint64).view(np.float64).tolist()
-    x = np.broadcast_to(numbers((4 * TILE,), dtype, operator), (len(early) * len(late), 4 * TILE)).copy()
-    x[:, 10] = np.repeat(early, len(late))
-    x[:, 3 * TILE + 20] = np.tile(late, len(early))
+        late += np.array([[0x7FF0000000000001], [1], [2**31], [2**52]], np.uint64).view(np.float64).tolist()
+    rows = [(one, others, 20) for one, others in product(early, late)]
+    rows += [(np.inf, other, 160 + place) for other, place in product(late[:6], range(16))]
+    x = np.broadcast_to(numbers((5 * TILE,), dtype, operator), (len(rows), 5 * TILE)).copy()
+    for row, (one, others, place) in zip(x, rows, strict=True):
+        row[10] = one
+        row[3 * TILE + place : 3 * TILE + place + len(others)] = others
     return x
 
 
@@ -295,18 +299,21 @@ def test_the_least_number_does_not_absorb(device: Device, kernel: str) -> None:
     check_scan(device, tiny(), "product", 0, kernel=kernel)
 
 
-def early_infinity(tiles: int) -> NDArray[np.float32]:
-    """Return numbers with an infinity in the first run, and the other one in the last."""
-    x = numbers((tiles * TILE,), "float32", "sum")
+def early_infinity(tiles: int, operator: str) -> NDArray[np.float32]:
+    """Return numbers, of either sign for a product, with an infinity in the first run, and what makes it NaN late."""
+    x = numbers((tiles * TILE,), "float32", operator)
+    if operator == "product":
+        x[np.random.default_rng(5).integers(0, x.size, tiles)] *= -1
     x[10] = np.inf
-    x[-3] = -np.inf
+    x[tiles * 5 // 6 * TILE + 5] = -np.inf if operator == "sum" else 0.0
     return x
 
 
+@pytest.mark.parametrize("operator", ["sum", "product"])
 @pytest.mark.parametrize("kernel", ["tiles", "chain"])
-def test_many_tiles_behind_an_infinity(device: Device, kernel: str) -> None:
+def test_many_tiles_behind_an_infinity(device: Device, kernel: str, operator: str) -> None:
     """More than a workgroup has invocations."""
-    check_scan(device, early_infinity(600), "sum", 0, kernel=kernel)
+    check_scan(device, early_infinity(600, operator), operator, 0, kernel=kernel)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -66,7 +66,7 @@ def opposites(x: NDArray[Any]) -> NDArray[Any]:
 
 
 _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
-    "early_infinity": lambda shape, _, __: early_infinity(shape[0] // 4096),
+    "early_infinity": lambda shape, _, operator: early_infinity(shape[0] // 4096, operator),
     "events": _events,
     "late_events": _late_events,
     "barely": lambda shape, _, __: barely(shape[-1]),

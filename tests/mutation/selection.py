@@ -15,6 +15,7 @@ from dmlgpu.plan import KERNELS
 from dmlgpu.runtime.device import Device
 from dmlgpu.windows import TILE
 
+from ..test_exceptional import twice
 from ..test_float64_words import halfway
 from .cases import OUTPUT_FIRST, PACKED, BytesCase, CopyCase, own_scan
 from .trials import Trial
@@ -109,12 +110,13 @@ def _exceptional() -> Iterator[Case]:
         yield own_scan("events", "float32", operator, (90, 9000), 1, way, both=both, placement=_IN_PLACE)
         for dtype in ("float16", "float64"):
             yield own_scan("events", dtype, operator, (90, 4500), 1, way, both=both)
-    yield own_scan("early_infinity", "float32", "sum", (600 * TILE,), 0, "tiles")
+    for operator in _OPERATORS:
+        yield own_scan("early_infinity", "float32", operator, (600 * TILE,), 0, "tiles")
     for way in KERNELS:
         yield own_scan("tiny", "float64", "product", (20 * TILE,), 0, way)
         for dtype, operator in product(("float32", "float64"), _OPERATORS):
             yield own_scan("behind", dtype, operator, (20 * TILE,), 0, way)
-            yield own_scan("twice", dtype, operator, (77, 4 * TILE), 1, way)
+            yield own_scan("twice", dtype, operator, twice(operator, dtype).shape, 1, way)
         yield own_scan("barely", "float32", "sum", (3, 5000), 1, way)
         for length in (4100, 4101):
             yield own_scan("peaks", "float32", "sum", (32, length), 1, way)
@@ -154,6 +156,11 @@ def _columns() -> Iterator[Case]:
 def _past_the_end() -> Iterator[Case]:
     for dtype, mode, length in product(("float16", "float32", "float64"), MODES, (1032, 1033)):
         yield RoundCase(dtype, (length,), OUTPUT_FIRST, "patterns", mode)
+    for length in range(1, 16):  # runs of every length, and of every number of quads
+        yield own_scan("numbers", "float32", "sum", (33, length), 1, "slices", placement=OUTPUT_FIRST)
+    for dtype, quad in (("float16", 8), ("float32", 4), ("int64", 2)):
+        for length in range(16 + quad, 32, quad):
+            yield own_scan("numbers", dtype, "sum", (3, length), 1, "slices", placement=OUTPUT_FIRST)
     shapes = (((3, 1040), 1), ((5, 4100), 1), ((700, 8), 1), ((33, 4), 0), ((300, 12), 0), ((2, 33, 256), 1))
     for (shape, axis), way, dtype in product(shapes, ("auto", *KERNELS), ("float32", "float16", "uint8", "int64")):
         both = way in ("auto", "rows")
