@@ -30,7 +30,7 @@ fn store_run(place: u32, stride: u32, count: u32, run: Run) {
     }
     if (output_log2_bits == 4u) {
         if (count > 0u) {
-            store_quad(first + 0u, vec4<u32>(
+            store_quad(first, vec4<u32>(
                 halves_of(run[0], run[1]), halves_of(run[2], run[3]),
                 halves_of(run[4], run[5]), halves_of(run[6], run[7]),
             ));
@@ -45,7 +45,7 @@ fn store_run(place: u32, stride: u32, count: u32, run: Run) {
     }
     if (output_log2_bits == 5u) {
         if (count > 0u) {
-            store_quad(first + 0u, words_of(run[0], run[1], run[2], run[3]));
+            store_quad(first, words_of(run[0], run[1], run[2], run[3]));
         }
         if (count > 4u) {
             store_quad(first + 1u, words_of(run[4], run[5], run[6], run[7]));
@@ -59,7 +59,7 @@ fn store_run(place: u32, stride: u32, count: u32, run: Run) {
         return;
     }
     if (count > 0u) {
-        store_quad(first + 0u, vec4<u32>(encode(run[0]), encode(run[1])));
+        store_quad(first, vec4<u32>(encode(run[0]), encode(run[1])));
     }
     if (count > 2u) {
         store_quad(first + 1u, vec4<u32>(encode(run[2]), encode(run[3])));
