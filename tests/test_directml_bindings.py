@@ -16,7 +16,7 @@ import dmlgpu
 from dmlgpu import directml as dml
 from dmlgpu.directml.mapping import operator_problem
 from dmlgpu.directml.operator_rules import validate_operator
-from dmlgpu.dtypes import ELEMENT_TYPES, ElementType
+from dmlgpu.dtypes import ELEMENT_TYPES, ElementType, by_name
 from dmlgpu.errors import DirectMLError
 from dmlgpu.plan import any_placement, is_in_place, plan_problem
 from dmlgpu.problem import ScanProblem
@@ -32,7 +32,10 @@ ODD_SIZES = [1, 3, 5, 17, 257, 4097, 9001]
 
 @pytest.fixture(scope="module")
 def session(device: dmlgpu.Device) -> Iterator[Session]:
-    gpu = device.description.adapter.request_device_sync()
+    """Return a session with native float64, where that is to be had: in words its kernels take long to compile."""
+    adapter = device.description.adapter
+    features = [feature for feature in by_name("float64").features if feature in adapter.features]
+    gpu = adapter.request_device_sync(required_features=features)
     yield Session(gpu, extensions=True)
     gpu.destroy()
 
