@@ -158,6 +158,7 @@ def _past_the_end() -> Iterator[Case]:
         yield RoundCase(dtype, (length,), OUTPUT_FIRST, "patterns", mode)
     for length in range(1, 16):  # runs of every length, and of every number of quads
         yield own_scan("numbers", "float32", "sum", (33, length), 1, "slices", placement=OUTPUT_FIRST)
+        yield own_scan("numbers", "int8", "sum", (2, 16 + length, 256), 1, "slices", both=True)
     for dtype, quad in (("float16", 8), ("float32", 4), ("int64", 2)):
         for length in range(16 + quad, 32, quad):
             yield own_scan("numbers", dtype, "sum", (3, length), 1, "slices", placement=OUTPUT_FIRST)
