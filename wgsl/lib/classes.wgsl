@@ -13,18 +13,15 @@ fn is_nan(a: Accumulator) -> bool {
     return (magnitude(a) > INFINITE) | (is_exceptional(a) & (WORDS == 2u) & (to_words(a).x != 0u));
 }
 
-// The class of an element, or of a fold of classes (class_of): to be joined with `|`, but IS_NEGATIVE with `^`.
+// The class of an element but for a product's sign: to be joined with `|`.
 fn class_bits(a: Accumulator) -> u32 {
     if (is_nan(a)) {
         return HAS_NAN;
     }
-    let negative = (top_word(a) >> 31u) == 1u;
     if (product) {
-        var bits = select(0u, HAS_INFINITY, is_exceptional(a));
-        bits |= select(0u, HAS_OTHER, is_zero(a));
-        return bits | select(0u, IS_NEGATIVE, negative);
+        return select(0u, HAS_INFINITY, is_exceptional(a)) | select(0u, HAS_OTHER, is_zero(a));
     }
-    return select(0u, select(HAS_INFINITY, HAS_OTHER, negative), is_exceptional(a));
+    return select(0u, select(HAS_INFINITY, HAS_OTHER, (top_word(a) >> 31u) == 1u), is_exceptional(a));
 }
 
 // The class of a run's elements, whatever comes first.
@@ -37,7 +34,7 @@ fn class_bits_of_run(run: Run) -> u32 {
         ^ top_word(run[4]) ^ top_word(run[5]) ^ top_word(run[6]) ^ top_word(run[7])
         ^ top_word(run[8]) ^ top_word(run[9]) ^ top_word(run[10]) ^ top_word(run[11])
         ^ top_word(run[12]) ^ top_word(run[13]) ^ top_word(run[14]) ^ top_word(run[15]);
-    return (any & ~IS_NEGATIVE) | select(0u, IS_NEGATIVE, product && (signs >> 31u) == 1u);
+    return any | select(0u, IS_NEGATIVE, product && (signs >> 31u) == 1u);
 }
 
 fn join_classes(a: u32, b: u32) -> u32 {
