@@ -405,14 +405,14 @@ def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(
     device: Device, silent: int, window: int | None
 ) -> None:
     """As if they had been stopped: whoever waits for them works the carry out, and may finish before them."""
-    for x, operator, exclusive in (
+    for x, operator, both in (
         (numbers((2, 60_000), np.float32), "sum", False),
         (numbers((3, 50_001), np.int64), "product", True),
         (np.stack([cancelling(40_000), strewn(40_000, "sum")[33], handing_on(40_000)]), "sum", False),
     ):
         layout = Layout.packed(x.shape)
         element = dtypes.by_dtype(x.dtype)
-        problem = scan_problem(element, Operator(operator), layout, layout, axis=1, exclusive=exclusive)
+        problem = scan_problem(element, Operator(operator), layout, layout, axis=1, exclusive=both, reverse=both)
         chunks = (len(x), window or x.shape[1])
         passes = tuple(scan_passes(problem, device.limits, chunks, kernel="chain", silent=silent))
         assert [one.pipeline.kernel for one in passes[:2]] == ["scan_chain_clear", "scan_chain"]
@@ -426,5 +426,5 @@ def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(
             device.download(target, 0, got)
             source.release()
             target.release()
-        expected = expected_scan(device, x, operator, 1, exclusive=exclusive)
+        expected = expected_scan(device, x, operator, 1, exclusive=both, reverse=both)
         assert reference.first_difference(got, expected) is None

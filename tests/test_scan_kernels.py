@@ -187,9 +187,11 @@ def test_more_slices_than_workgroups_in_a_dimension(device: Device) -> None:
     check_scan(device, tall, "sum", 0)
 
 
+@pytest.mark.parametrize("workgroups", [3, 4])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_grids_of_several_rows(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "limits", replace(device.limits, workgroups=3))
+def test_grids_of_several_rows(device: Device, kernel: str, workgroups: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last row has more workgroups than there is work, with three for slices, and with four for their tiles."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, workgroups=workgroups))
     check_scan(device, numbers((11, 9000), np.float32), "sum", 1, kernel=kernel)
     check_scan(device, numbers((9, 1001), np.int64), "product", 0, kernel=kernel, reverse=True)
 

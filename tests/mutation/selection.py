@@ -79,6 +79,7 @@ def _own(device: Device) -> Iterator[_Choice]:
             yield case, {"float64": False}
     yield from _exceptional_windows()
     yield from _crossing()
+    yield from _surplus()
     yield from _far_apart()
     yield from _silent()
     for copy in COPIES:
@@ -197,6 +198,14 @@ def _crossing() -> Iterator[_Choice]:
     for operator in _OPERATORS:
         yield own_scan("early_infinity", "float32", operator, (600 * TILE,), 0, "tiles"), {"software": False}
     yield own_scan("numbers", "int32", "sum", (2300 * TILE,), 0, "tiles"), {"window": 1100 * TILE}
+
+
+def _surplus() -> Iterator[_Choice]:
+    """Chains in grids that have more workgroups than there are tiles; carries of two words between windows."""
+    for dtype, operator in (("float32", "sum"), ("int64", "product")):
+        yield own_scan("numbers", dtype, operator, (2, 6 * TILE + 9), 1, "chain"), {"workgroups": 5}
+    case = own_scan("late_events", "float64", "sum", (4, 66_000), 1, "chain")
+    yield case, {"window": 5 * TILE}
 
 
 def _far_apart() -> Iterator[_Choice]:
