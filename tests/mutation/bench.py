@@ -195,7 +195,7 @@ def _grouped(every: list[Trial], file: str, patience: float) -> list[_Group]:
             by_pipelines[frozenset(key for key in trial.pipelines if file in files_of(key))].append(trial)
     # All that runs data made for it, up to a cost; one of each kernel; then what adds most variants for its cost.
     chosen: frozenset[PipelineKey] = frozenset()
-    special = {keys: _aims(found) for keys, found in by_pipelines.items()}
+    special = {keys: _aims(keys, found) for keys, found in by_pipelines.items()}
     aims = set().union(*special.values()) if special else set()
     while any(special.values()):
         keys = max(special, key=lambda keys: len(special[keys] & aims) / (_price(keys, chosen) + 1000))
@@ -230,9 +230,10 @@ def _grouped(every: list[Trial], file: str, patience: float) -> list[_Group]:
     return groups
 
 
-def _aims(found: list[Trial]) -> set[tuple[object, ...]]:
-    """Return what data made for a file is about: families of elements, by type, kernel and operator."""
-    return {(one.case.family, one.case.dtype, one.case.column, *one.changes) for one in found if one.is_special}
+def _aims(keys: frozenset[PipelineKey], found: list[Trial]) -> set[tuple[object, ...]]:
+    """Return what data made for a file is about: families of elements, by type, kernel, operator and way to read."""
+    ways = sorted({str(dict(key.slots).get("reads")) for key in keys})
+    return {(one.case.family, one.case.dtype, one.case.column, *ways, *one.changes) for one in found if one.is_special}
 
 
 def _gain(keys: frozenset[PipelineKey], chosen: frozenset[PipelineKey], missing: set[_Feature]) -> tuple[float, ...]:
