@@ -267,7 +267,7 @@ def twice(operator: str, dtype: str) -> NDArray[Any]:
     """Return slices that are absorbed early, by each of what absorbs, meet something else, and go on for a tile."""
     early = [[np.inf], [-np.inf], [np.nan]]
     if operator == "product":
-        # By itself a zero is no exceptional result; with products of other elements that overflow it is.
+        # By itself a zero is no exceptional result; with a run behind it whose own product overflows it is.
         large = np.sqrt(np.finfo(dtype).max) * 1.5
         early += [[0.0], [-0.0], [0.0, large, large], [-0.0, large, large]]
     late = [[np.nan], [np.inf], [-np.inf], [0.0], [-0.0], [-1.0], [2.0], [np.inf, -np.inf], [0.0, np.inf], [-1.0, -1.0]]
@@ -278,7 +278,7 @@ def twice(operator: str, dtype: str) -> NDArray[Any]:
     rows += [([np.inf], other, 160 + place) for other, place in product(late[:6], range(16))]
     x = np.broadcast_to(numbers((5 * TILE,), dtype, operator), (len(rows), 5 * TILE)).copy()
     for row, (one, others, place) in zip(x, rows, strict=True):
-        row[10 : 10 + len(one)] = one
+        row[10], row[20 : 19 + len(one)] = one[0], one[1:]
         row[3 * TILE + place : 3 * TILE + place + len(others)] = others
     return x
 
