@@ -172,6 +172,8 @@ def test_what_is_behind_the_end_does_not_count(device: Device, kernel: str) -> N
         assert np.isfinite(expected).all()
         assert not np.array_equal(np.cumsum(x, axis=1), expected)
         check_scan(device, x, "sum", 1, kernel=kernel)
+        if length % 4 == 0:  # not by vectors of four
+            check_scan(device, x, "sum", 1, kernel=kernel, source=Layout.packed(x.shape, 1))
 
 
 @pytest.mark.parametrize("kernel", ["rows", "tiles", "chain"])
@@ -409,6 +411,7 @@ def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(
         (numbers((2, 60_000), np.float32), "sum", False),
         (numbers((3, 50_001), np.int64), "product", True),
         (np.stack([cancelling(40_000), strewn(40_000, "sum")[33], handing_on(40_000)]), "sum", False),
+        (strewn(40_000, "sum", "float64")[:4], "sum", False),
     ):
         layout = Layout.packed(x.shape)
         element = dtypes.by_dtype(x.dtype)
