@@ -88,6 +88,7 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "peaks": lambda shape, _, __: peaks(shape[1]),
     "hard": lambda _, dtype, operator: hard_pairs(dtype, operator),
     "negative_zeros": lambda shape, dtype, _: np.full(shape, -0.0, dtype),
+    "lengths": numbers,
     "numbers": numbers,
     "wide": lambda shape, _, __: wide(shape),
 }
