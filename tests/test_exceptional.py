@@ -357,6 +357,9 @@ def test_windows(device: Device, binding: int, monkeypatch: pytest.MonkeyPatch) 
             check_scan(device, x, operator, axis, source=layout, target=layout)
     check_scan(device, cancelling(300_000), "sum", 0)
     zeros = np.full(5000, -0.0, np.float32)
+    check_scan(
+        device, zeros[:300, None], "sum", 0, source=Layout((300, 1), (100, 1)), target=Layout((300, 1), (130, 1))
+    )
     for x in (cancelling(5000), recovering(2), zeros, *map(handing_on, (3 * TILE, TILE + 5, 2 * TILE - 1))):
         near, far = Layout((len(x), 1), (40, 1)), Layout((len(x), 1), (50, 1))
         check_scan(device, x.reshape(-1, 1), "sum", 0, source=near, target=far)
@@ -401,6 +404,13 @@ def test_the_examples(device: Device) -> None:
         assert small.tolist() == [np.float32(-3e38), 0, np.float32(3e38)]
 
 
+def every_other(length: int, dtype: str) -> NDArray[Any]:
+    """Return ordinary slices, each before one that is absorbed by an infinity."""
+    x = numbers((4, length), dtype, "sum")
+    x[1::2, 5] = np.inf
+    return x
+
+
 @pytest.mark.parametrize("window", [None, 9 * TILE, 3 * TILE], ids=str)
 @pytest.mark.parametrize("silent", [1, 2, 3])
 def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(
@@ -411,7 +421,7 @@ def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(
         (numbers((2, 60_000), np.float32), "sum", False),
         (numbers((3, 50_001), np.int64), "product", True),
         (np.stack([cancelling(40_000), strewn(40_000, "sum")[33], handing_on(40_000)]), "sum", False),
-        (strewn(40_000, "sum", "float64")[:4], "sum", False),
+        (every_other(28 * TILE, "float64"), "sum", False),
     ):
         layout = Layout.packed(x.shape)
         element = dtypes.by_dtype(x.dtype)

@@ -105,16 +105,18 @@ def test_signs_of_zero(words: Device) -> None:
     assert np.signbit(check_pairs(words, "sum", minus_zero, minus_zero)).all(), "-0 + -0 is -0"
 
 
+def apart(field: int, distance: int) -> tuple[Bits, Bits]:
+    """Return pairs of numbers, bit patterns, whose exponents are so far from each other."""
+    return every_pair(bits([0, 1], field, np.array(PATTERNS)), bits([0, 1], field - distance, np.array(PATTERNS)))
+
+
 @pytest.mark.parametrize("field", [0, 1, 2, 60, 1023, 1100, 2045, 2046])
 def test_sums_at_every_distance(words: Device, field: int) -> None:
     """Ties, sticky bits and carries: two numbers from equal exponents to too far apart to matter."""
-    mantissas = np.array(PATTERNS)
     for distance in (*range(70), 100, 127, 128, 500, 1024, 2046):
         if distance > field:
             break
-        large = bits([0, 1], field, mantissas)
-        small = bits([0, 1], field - distance, mantissas)
-        a, b = every_pair(large, small)
+        a, b = apart(field, distance)
         assert check_pairs(words, "sum", np.concatenate([a, b]), np.concatenate([b, a])).size == 8 * len(PATTERNS) ** 2
 
 

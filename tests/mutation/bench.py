@@ -232,7 +232,7 @@ def _grouped(every: list[Trial], file: str, patience: float) -> list[_Group]:
 
 def _aims(keys: frozenset[PipelineKey], found: list[Trial]) -> set[tuple[object, ...]]:
     """Return what data made for a file is about: families of elements, by type, kernel, operator and way to read."""
-    ways = sorted({str(dict(key.slots).get("reads")) for key in keys})
+    ways = sorted({f"{key.kernel} {dict(key.slots).get('reads')}" for key in keys})
     return {(one.case.family, one.case.dtype, one.case.column, *ways, *one.changes) for one in found if one.is_special}
 
 

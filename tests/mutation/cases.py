@@ -25,6 +25,7 @@ from ..test_exceptional import (
     cancelling,
     early_infinity,
     ending,
+    every_other,
     halves,
     handing_on,
     overflowing_span,
@@ -35,7 +36,7 @@ from ..test_exceptional import (
     twice,
     underflow,
 )
-from ..test_float64_words import halfway
+from ..test_float64_words import apart, halfway
 from ..test_scan_kernels import half_subnormals
 
 __all__ = ["BytesCase", "CopyCase", "OwnScanCase", "own_scan"]
@@ -65,6 +66,11 @@ def opposites(x: NDArray[Any]) -> NDArray[Any]:
     return np.stack([x, -x], axis=1)
 
 
+def _apart() -> NDArray[np.float64]:
+    pairs = [np.stack(apart(1023, distance), axis=1) for distance in (1, 31, 33, 52, 53, 54)]
+    return np.concatenate(pairs).view(np.float64)
+
+
 _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "early_infinity": lambda shape, _, operator: early_infinity(shape[0] // 4096, operator),
     "events": _events,
@@ -82,6 +88,8 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "twice": lambda _, dtype, operator: twice(operator, dtype),
     "underflow": lambda _, __, ___: underflow(),
     "ending": lambda shape, _, __: ending(shape[1]),
+    "apart": lambda _, __, ___: _apart(),
+    "every_other": lambda shape, dtype, _: every_other(shape[1], dtype),
     "halfway": lambda _, __, ___: halfway(),
     "halves": lambda shape, _, __: halves(shape[0]),
     "handing_on": lambda shape, _, __: handing_on(shape[0]),

@@ -93,6 +93,7 @@ def _hard() -> Iterator[Case]:
     for dtype, operator in product(("float32", "float64"), _OPERATORS):
         yield own_scan("hard", dtype, operator, hard_pairs(dtype, operator).shape, 1, "slices")
     yield own_scan("opposites", "float64", "sum", (1000, 2), 1, "slices")
+    yield own_scan("apart", "float64", "sum", (2400, 2), 1, "slices")
     yield own_scan("halfway", "float64", "product", halfway().shape, 1, "slices")
     for to in ("int8", "uint64", "float16", "float64"):
         yield BytesCase("bool", (256,), PACKED, "bytes", to)
@@ -206,7 +207,7 @@ def _surplus() -> Iterator[_Choice]:
     """Chains in grids that have more workgroups than there are tiles; carries of two words between windows."""
     for dtype, operator in (("float32", "sum"), ("int64", "product")):
         yield own_scan("numbers", dtype, operator, (2, 6 * TILE + 9), 1, "chain"), {"workgroups": 5}
-    yield own_scan("events", "float64", "sum", (4, 66_000), 1, "chain"), {"window": 5 * TILE}
+    yield own_scan("every_other", "float64", "sum", (4, 28 * TILE), 1, "chain"), {"window": 9 * TILE}
 
 
 def _far_apart() -> Iterator[_Choice]:
