@@ -14,7 +14,7 @@ _HEAD = """\
 # Mutations: what the suite notices
 
 `make mutation` alters the shaders, one small change at a time: every operator, comparison, `if`, `select`, `min` and
-`max`, every stride in an index (becomes 1), every barrier (is left out). Each altered shader runs up to some 250 trials
+`max`, every stride in an index (becomes 1), every barrier (is left out). Each altered shader runs up to some 300 trials
 that use it, up to the first result, or byte beside the results, that differs: first those on data made for exceptional
 values, windows, chains, columns and hard roundings, then conformance cases, some with other limits, so that each kernel
 and as many types and layouts are among them as compile in a few seconds.
