@@ -252,7 +252,8 @@ def test_memory_is_allocated_only_where_needed(device: dmlgpu.Device, monkeypatc
         ([], lambda: array[:, 99].reshape(20, 20)[:2].numpy()),
         ([], lambda: row.broadcast_to((10000, 100)).numpy()),
         ([160000], lambda: array.T.numpy()),
-        ([4000], lambda: dmlgpu.cumulative_sum(np.ones(1000, np.float32), device=device)),
+        ([4000], lambda: dmlgpu.round(np.ones(1000, np.float32), device=device)),
+        ([4000, 4000], lambda: dmlgpu.cumulative_sum(np.ones(1000, np.float32), device=device)),
         ([4000, 8000], lambda: dmlgpu.cumulative_sum(np.ones(1000, np.int32), device=device)),
     ]
     for expected, use in uses:
