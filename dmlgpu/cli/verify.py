@@ -6,12 +6,11 @@ import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..conformance import Case, Digests, Outcome, Probe, check_all, oracle_outcome, parse, probe, suite
+from ..conformance import Case, Digests, Outcome, Probe, checking, oracle_outcome, parse, probe, suite
 from ..conformance.digests import ORACLE
 from ..errors import DeviceReleasedError
 from .arguments import package_version
@@ -140,12 +139,12 @@ def _verify(device: Device, cases: Sequence[Case], *, probing: bool, jobs: int) 
     found: dict[int, Outcome] = {}
     stopped = None
     with Progress(len(cases)) as progress:
-        if probing:
-            progress.show(0, "probes")
-            probes = list(probe(device))
-        progress.show(0, cases[0].name)
         try:
-            with closing(check_all(device, cases, _keeps(device), processes=jobs)) as outcomes_as_they_come:
+            with checking(device, cases, _keeps(device), processes=jobs) as outcomes_as_they_come:
+                if probing:
+                    progress.show(0, "probes")
+                    probes = list(probe(device))
+                progress.show(0, cases[0].name)
                 for number, outcome in outcomes_as_they_come:
                     found[number] = outcome
                     progress.show(len(found), outcome.case.name)

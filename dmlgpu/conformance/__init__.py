@@ -1,7 +1,7 @@
 """Thousands of cases, each with a readable name, that show whether a device gives the oracle's bits.
 
 ``dmlgpu verify`` runs them; docs/portability.md says what they are and where they have been run. `suite` yields them,
-`parse` finds one by its name, `check` runs one on a device, `check_all` many, and `Digests` keep what
+`parse` finds one by its name, `check` runs one on a device, `checking` many, and `Digests` keep what
 came out, to compare devices that never meet.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .cases import Case, ConvertCase, RoundCase, ScanCase
 from .digests import Digests, Disagreement, compare
-from .execution import Outcome, check, check_all, compute, digest, oracle_outcome
+from .execution import Outcome, check, checking, compute, digest, oracle_outcome
 from .names import parse
 from .placement import Placement
 from .probes import Probe, probe
@@ -26,7 +26,7 @@ __all__ = [
     "RoundCase",
     "ScanCase",
     "check",
-    "check_all",
+    "checking",
     "compare",
     "compute",
     "digest",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections import defaultdict
-from collections.abc import Generator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 from signal import SIG_IGN, SIGINT, signal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -26,7 +27,7 @@ from .elements import random_words
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["Outcome", "check", "check_all", "compute", "digest", "oracle_outcome"]
+__all__ = ["Outcome", "check", "checking", "compute", "digest", "oracle_outcome"]
 
 
 @dataclass(frozen=True)
@@ -75,58 +76,73 @@ def check(device: Device, case: Case, keeps: Mapping[str, bool]) -> Outcome:
     return Outcome(case, found, difference or stray)
 
 
-def check_all(
+@contextmanager
+def checking(
     device: Device, cases: Sequence[Case], keeps: Mapping[str, bool], *, processes: int = 1
-) -> Generator[tuple[int, Outcome], None, None]:
-    """Check cases; yield outcomes as they come.
+) -> Generator[Iterator[tuple[int, Outcome]], None, None]:
+    """Check cases while the context lasts.
 
     Parameters
     ----------
     device, cases, keeps
         As for `check`.
     processes : int
-        With more than one, so many processes open the adapter and share the cases: software drivers compile a shader
-        on one core. Cases of one type, operator and kernel go to one process, which compiles what they share once.
+        With more than one, so many processes open the adapter and share the cases, from when the context is entered:
+        software drivers compile a shader on one core. Cases of one format, operator and kernel go to one process, which
+        compiles what they share once.
 
     Yields
     ------
-    (int, Outcome)
-        The case's position in `cases`, and its outcome.
+    iterator of (int, Outcome)
+        The case's position in `cases`, and its outcome, as they come.
 
     Raises
     ------
     DeviceReleasedError
-        After the outcome of a case in which the device was lost.
+        By the iterator, after the outcome of a case in which the device was lost.
     concurrent.futures.process.BrokenProcessPool
-        If one of several processes ended.
+        By the iterator, if one of several processes ended.
     """
     if processes == 1:
-        for number, case in enumerate(cases):
-            outcome = check(device, case, keeps)
-            yield number, outcome
-            if _is_lost(device, outcome):
-                raise _lost_in(case)
+        yield _in_turn(device, cases, keeps)
         return
     groups: dict[tuple[str, str], list[tuple[int, Case]]] = defaultdict(list)
     for number, case in enumerate(cases):
-        groups[case.column, case.dtype].append((number, case))
+        groups[case.column, _format(case.dtype)].append((number, case))
     # What takes longest to compile comes first, so that no process is left with it at the end.
     in_order = sorted(groups.values(), key=lambda group: not group[0][1].column.endswith(_LONG))
     context = get_context("spawn")  # a device does not survive a fork
     stop = context.Event()
     pool = ProcessPoolExecutor(processes, context, initializer=_open, initargs=(device.description.index, stop))
     try:
-        for future in as_completed([pool.submit(_check_group, group, dict(keeps)) for group in in_order]):
-            found, is_lost = future.result()
-            yield from found
-            if is_lost:
-                raise _lost_in(found[-1][1].case)
+        yield _as_they_come([pool.submit(_check_group, group, dict(keeps)) for group in in_order])
     finally:
         stop.set()
         pool.shutdown(cancel_futures=True)
 
 
+def _in_turn(device: Device, cases: Sequence[Case], keeps: Mapping[str, bool]) -> Iterator[tuple[int, Outcome]]:
+    for number, case in enumerate(cases):
+        outcome = check(device, case, keeps)
+        yield number, outcome
+        if _is_lost(device, outcome):
+            raise _lost_in(case)
+
+
+def _as_they_come(futures: Sequence[Future[_Found]]) -> Iterator[tuple[int, Outcome]]:
+    for future in as_completed(futures):
+        found, is_lost = future.result()
+        yield from found
+        if is_lost:
+            raise _lost_in(found[-1][1].case)
+
+
 _LONG = ("compensated", "chain")
+
+
+def _format(dtype: str) -> str:
+    """Return what kernels know of a type: signed and unsigned integers are the same to them."""
+    return dtype.removeprefix("u")
 
 
 def _is_lost(device: Device, outcome: Outcome) -> bool:
@@ -146,6 +162,9 @@ class _Worker(NamedTuple):
 
 _worker: _Worker | None = None
 
+_Found: TypeAlias = tuple[list[tuple[int, Outcome]], bool]
+"""Outcomes, and whether the device was lost in the last of them."""
+
 
 def _open(index: int, stop: Event) -> None:
     from ..runtime.device import Device
@@ -157,10 +176,7 @@ def _open(index: int, stop: Event) -> None:
         _worker = _Worker(Device(index), stop)
 
 
-def _check_group(
-    group: Sequence[tuple[int, Case]], keeps: Mapping[str, bool]
-) -> tuple[list[tuple[int, Outcome]], bool]:
-    """Return outcomes, and whether the device was lost in the last of them."""
+def _check_group(group: Sequence[tuple[int, Case]], keeps: Mapping[str, bool]) -> _Found:
     assert _worker is not None
     found: list[tuple[int, Outcome]] = []
     for number, case in group:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from ..dtypes import BOOL, ELEMENT_TYPES
+from ..dtypes import BOOL, ELEMENT_TYPES, by_name
 from ..plan import KERNELS
 from .cases import MODES, Case, ConvertCase, RoundCase, ScanCase
 from .placement import BROADCASTS, LAYOUTS, Placement
@@ -17,11 +17,20 @@ _FLOATS = [element.name for element in ELEMENT_TYPES if element.kind == "float"]
 _OPERATORS = ("sum", "product")
 _ORDERS = [(exclusive, reverse) for exclusive in (False, True) for reverse in (False, True)]
 _WAYS = ("auto", *KERNELS)
-_ONE_OF_EACH_SIZE = ("float32", "int64", "uint16", "uint8")
-"""Kernels treat types of one size alike where elements lie elsewhere than in rows of their own buffer."""
-_ONE_WIDE_ONE_NARROW = ("float32", "uint8")
 
-_LENGTHS = (1, 15, 16, 17, 255, 256, 257, 4095, 4096, 4097)
+_QUAD_BYTES = 16
+_BY_QUADS = {"float16": "product", "float32": "sum", "float64": "sum", 1: "sum", 2: "product", 4: "sum", 8: "product"}
+"""The operator that has, by default, the slices that kernels read and write 16 bytes at a time: integers by size, as
+they differ in nothing else. The other one has those that are read element by element; sums of float32 are read either
+way."""
+_IN_PLACE = {"float32": KERNELS, "uint8": KERNELS, "int64": ("rows",)}
+_BESIDE = {"uint8": KERNELS, "int64": ("rows",)}
+"""The types, with the kernels, that have input and output in one buffer by default, in sums."""
+_MANY_DIMENSIONS = {"float32": "product", "uint8": "sum"}
+"""The types that have more than two dimensions by default, and in which operator; one is wide and one is narrow."""
+
+_BORDERS = (16, 256, 4096)
+_LENGTHS = (1, *(border + i for border in _BORDERS for i in (-1, 0, 1)))
 _MORE_LENGTHS = (2, 31, 32, 33, 48, 240, 241, 511, 512, 513, 4080, 8191, 8192, 8193, 12_289)
 _LONG_LENGTHS = (65_535, 65_536, 65_537, 131_073, 300_007)
 _PACKED = Placement()
@@ -62,61 +71,80 @@ def _scans(
     dtype: str,
     shape: tuple[int, ...],
     axis: int,
-    number: int | None = None,
+    order: int | None = None,
     *,
     placement: Placement = _PACKED,
     ways: tuple[str, ...] = KERNELS,
     family: str = "plain",
-    operators: tuple[str, ...] = _OPERATORS,
-) -> Iterator[Case]:
-    """Yield scans of one shape: in every operator and order, or with a number in one of these, in turn."""
-    variants = list(product(operators, _ORDERS))
-    for operator, (exclusive, reverse) in variants if number is None else [variants[number % len(variants)]]:
-        for way in ways:
-            yield ScanCase(dtype, shape, placement, family, operator, axis, exclusive, reverse, way)
+) -> Iterator[ScanCase]:
+    """Yield scans of one shape in both operators: in every order, or with a number in one of these, in turn."""
+    orders = _ORDERS if order is None else [_ORDERS[order % len(_ORDERS)]]
+    for operator, (exclusive, reverse), way in product(_OPERATORS, orders, ways):
+        yield ScanCase(dtype, shape, placement, family, operator, axis, exclusive, reverse, way)
 
 
 def _is_in_short(case: Case) -> bool:
-    """Whether a case is among those that take about a minute: half of the kernels for each operator and order.
+    """Whether a case is among those that take about a minute.
 
-    Which half alternates with these and the length, so that each kernel has each of them.
+    Drivers take longer to compile a pipeline than to run its cases. What makes a pipeline are the kernel, the type, the
+    operator, the way of reading elements, whether the buffers are one and whether dimensions are many: there are all
+    pairs of these by default, instead of all combinations.
     """
-    if not isinstance(case, ScanCase) or case.operator not in _OPERATORS:
+    if not isinstance(case, ScanCase):
         return True
-    if len(case.shape) > 2:
-        if case.dtype not in _ONE_WIDE_ONE_NARROW:
-            return False
-    elif case.placement.relation == "beside":
-        return case.dtype == "int64"  # few, so with every kernel
-    elif case.placement.relation != "to" and case.dtype not in _ONE_OF_EACH_SIZE:
+    in_quads, relation = _is_in_quads(case), case.placement.relation
+    if case.operator == "compensated":
+        return case.way == "slices" or not in_quads
+    if relation == "in-place":
+        kernels = () if in_quads and case.dtype != "float32" else _IN_PLACE.get(case.dtype, ())
+        return case.operator == "sum" and case.way in kernels
+    if len(case.shape) > 2 and _MANY_DIMENSIONS.get(case.dtype) != case.operator:
         return False
-    if case.way == "auto" or max(case.shape) > _LONG_LENGTHS[2]:
+    if relation == "beside":
+        return case.operator == "sum" and case.way in _BESIDE.get(case.dtype, ())
+    if len(case.shape) > 2:
+        return case.dtype not in _BESIDE
+    by_quads = _BY_QUADS.get(case.dtype) or _BY_QUADS[by_name(case.dtype).itemsize]
+    if (case.operator == by_quads) != in_quads and (in_quads or case.dtype != "float32"):
+        return False
+    if case.way == "auto" or max(case.shape) > _LONG_LENGTHS[1]:
         return True
-    half = (_OPERATORS.index(case.operator) + case.exclusive + case.reverse + case.shape[case.axis]) % 2
-    return KERNELS.index(case.way) % 2 == half
+    # Half of the kernels for each order, in turn, so that each kernel has each of them.
+    length = case.shape[case.axis] // (_fold(case.dtype) if in_quads else 1)
+    return KERNELS.index(case.way) % 2 == (case.exclusive + case.reverse + length) % 2
+
+
+def _fold(dtype: str) -> int:
+    """Return the elements in 16 bytes."""
+    return _QUAD_BYTES // by_name(dtype).itemsize
+
+
+def _is_in_quads(case: ScanCase) -> bool:
+    """Whether kernels read and write a slice 16 bytes at a time."""
+    return (
+        case.axis == len(case.shape) - 1
+        and not case.reverse
+        and case.placement.source == case.placement.target == "packed"
+        and case.shape[-1] % _fold(case.dtype) == 0
+    )
 
 
 def _lengths(full: bool) -> Iterator[Case]:
     """Slices that end around the borders of runs, blocks, tiles and spans."""
-    for dtype, length, operator in product(_TYPES, _LENGTHS, _OPERATORS):
-        # How elements are read is none of the operator's business: by default, sums alone have the pipelines for quads.
-        if operator == "product" and length % 16 == 0:
-            placement = Placement("offset", "to", "packed")
-            yield from _scans(dtype, (2, length), 1, placement=placement, operators=(operator,))
-            if not full:
-                continue
-        yield from _scans(dtype, (2, length), 1, operators=(operator,))
-    for n, (dtype, length) in enumerate(product(_TYPES, (65_537, 131_073))):
-        # Integers have the same results in any order.
-        numbers = (2 * n + 1, 2 * n + 6) if dtype in _FLOATS else (n,)
-        for number in numbers:
-            is_sum = number % 8 < 4
-            if not (full and is_sum):
-                placement = _PACKED if is_sum else Placement("offset", "to", "packed")
-                yield from _scans(dtype, (length,), 0, number, placement=placement)
+    for dtype in _TYPES:
+        for length in _LENGTHS:
+            yield from _scans(dtype, (2, length), 1, placement=Placement("offset", "to", "packed"))
+        fold = _fold(dtype)
+        for length in sorted({border + i for border in _BORDERS for i in (-fold, 0, fold)} - {0}):
+            yield from _scans(dtype, (2, length), 1)
+        for n, length in enumerate(_LONG_LENGTHS[2:4]):
+            order = None if full else 3 - n
+            yield from _scans(dtype, (length,), 0, order, placement=Placement("offset", "to", "packed"))
     if full:
         for dtype, length in product(_TYPES, _MORE_LENGTHS):
             yield from _scans(dtype, (3, length), 1, ways=_WAYS)
+        for dtype, length in product(_TYPES, [length for length in _LENGTHS if length not in _BORDERS]):
+            yield from _scans(dtype, (2, length), 1)
         for dtype, length in product(_TYPES, _LONG_LENGTHS):
             yield from _scans(dtype, (length,), 0)
 
@@ -124,61 +152,43 @@ def _lengths(full: bool) -> Iterator[Case]:
 def _across(full: bool) -> Iterator[Case]:
     """Slices side by side, along the first and the middle dimension."""
     for number, (dtype, length) in enumerate(product(_TYPES, (17, 257, 4097))):
-        for i, (shape, axis) in enumerate((((length, 3), 0), ((2, length, 5), 1))):
-            yield from _scans(dtype, shape, axis, None if full else 3 * number + i, ways=_WAYS)
+        order = None if full else number
+        yield from _scans(dtype, (length, 3), 0, order, ways=_WAYS)
+        placement = Placement("packed", "beside" if dtype in _BESIDE else "to", "packed")
+        yield from _scans(dtype, (2, length, 5), 1, order, placement=placement, ways=_WAYS)
     if full:
         for number, (dtype, shape) in enumerate(product(_TYPES, ((16, 4096), (256, 300), (4096, 130), (65_537, 2)))):
-            for i in range(4):
-                yield from _scans(dtype, shape, 0, number + 3 * i, ways=_WAYS)
+            yield from _scans(dtype, shape, 0, number, ways=_WAYS)
 
 
 def _layouts(full: bool) -> Iterator[Case]:
-    """Every input layout against output layouts, in two buffers and in one, along each axis.
-
-    By default, operators that share a buffer are sums, and most types have two dimensions: with other operators or
-    bindings or more dimensions a kernel is another pipeline, and drivers take longer to compile one than to run cases.
-    """
+    """Every input layout against output layouts, in two buffers and in one, along each axis."""
     sources = (*LAYOUTS, *BROADCASTS)
     for n, dtype in enumerate(_TYPES):
         for (i, source), (j, target) in product(enumerate(sources), enumerate(LAYOUTS)):
             if not full and (i + j + n) % 5 > 1:  # each input layout with two of the five
                 continue
-            if dtype not in _ONE_WIDE_ONE_NARROW:
-                yield from _layouts_of_two_dimensions(dtype, source, target, i + j, n + 2 * i + 3 * j)
-            for axis in range(3) if full else [(i + j) % 3]:
-                beside = (i + j + axis) % 3 == 0
-                placement = Placement(source, "beside" if beside else "to", target)
-                shapes = [((3, 37, 5), n + 2 * i + 3 * j)]
+            number = n + 2 * i + 3 * j
+            for axis in range(3):
+                placement = Placement(source, "beside" if (i + j + axis) % 3 == 0 else "to", target)
+                yield from _scans(dtype, (3, 37, 5), axis, number, placement=placement)
                 if axis == 1:
-                    shapes.append(((2, 263, 4), n + i + 5 * j))
-                for shape, number in shapes:
-                    numbers = [number]
-                    if beside:
-                        numbers = [number % 4, number % 4 + 4] if full else [number % 4]
-                    for each in numbers:
-                        yield from _scans(dtype, shape, axis, each, placement=placement)
-
-
-def _layouts_of_two_dimensions(dtype: str, source: str, target: str, axis: int, number: int) -> Iterator[Case]:
-    placement = Placement(source, "to", target)
-    yield from _scans(dtype, (7, 37), axis % 2, number, placement=placement)
-    if dtype == "int64" and axis % 3 == 0:  # two words an element, at an offset in a binding
-        placement = Placement(source, "beside", target)
-        yield from _scans(dtype, (5, 41), axis % 2, number % 4, placement=placement)
-    yield from _scans(dtype, (263, 3), 0, number + 1, placement=placement)
+                    yield from _scans(dtype, (2, 263, 4), axis, number - i + 2 * j, placement=placement)
+            placement = Placement(source, "to", target)
+            yield from _scans(dtype, (7, 37), (i + j) % 2, number, placement=placement)
+            yield from _scans(dtype, (263, 3), 0, number + 1, placement=placement)
+            if (i + j) % 3 == 0:
+                placement = Placement(source, "beside", target)
+                yield from _scans(dtype, (5, 41), (i + j) % 2, number, placement=placement)
 
 
 def _in_place(full: bool) -> Iterator[Case]:
     for n, (dtype, layout) in enumerate(product(_TYPES, LAYOUTS)):
         placement = Placement.in_place(layout)
-        lengths = [(0, 17), (1, 257), (2, 4501)]
-        if full or dtype == "float32":
-            lengths.append((2, 4500))  # quads, where elements have 4 or 8 bytes
-        for i, length in lengths:
-            sums_only = not full and dtype != "float32"
-            number = (3 * n + i) % (4 if sums_only else 8)
-            yield from _scans(dtype, (3, length), 1, None if full else number, placement=placement)
-            yield from _scans(dtype, (length, 3), 0, None if full else number, placement=placement)
+        for i, length in enumerate((17, 257, 4501, 4500)):
+            order = None if full else 3 * n + i
+            yield from _scans(dtype, (3, length), 1, order, placement=placement)
+            yield from _scans(dtype, (length, 3), 0, order, placement=placement)
 
 
 def _shared_words(full: bool) -> Iterator[Case]:
@@ -197,22 +207,20 @@ def _dimensions(full: bool) -> Iterator[Case]:
     shapes: list[tuple[int, ...]] = [(2, 3, 1, 2, 2, 1, 2, 3)]
     if full:
         shapes += [(2, 3, 1, 4, 2, 3, 2, 5)[:ndim] for ndim in range(1, 9)]
-    for n, dtype in enumerate(_TYPES):
-        for shape in shapes:
-            for axis, layout in product(range(len(shape)), ("transposed", "padded")):
-                placement = Placement("packed", "to", layout)
-                yield from _scans(dtype, shape, axis, n + axis + len(shape), placement=placement)
+    for (n, dtype), shape in product(enumerate(_TYPES), shapes):
+        for axis, layout in product(range(len(shape)), ("transposed", "padded")):
+            placement = Placement("packed", "beside" if dtype in _BESIDE else "to", layout)
+            yield from _scans(dtype, shape, axis, n + axis + len(shape), placement=placement)
 
 
 def _exceptional(full: bool) -> Iterator[Case]:
     """NaN, infinities, zeros and extremes; and apart from them, subnormals."""
     for family, dtype in product(("special", "subnormal"), _FLOATS):
-        # By default only float32 has lengths that are read as quads, which the elements' values have no part in.
-        quads, none = (4, 33, 300, 9000), (3, 33, 301, 9001)
-        more = sorted({*quads, *none}) if full else quads if dtype == "float32" else none
-        for n, length in enumerate((17, 257, 4097, *more)):
-            everything = full or length in (17, 257, 4097)
-            yield from _scans(dtype, (4, length), 1, None if everything else n, family=family)
+        for n, length in enumerate((17, 257, 4097, 16, 264, 4104)):
+            yield from _scans(dtype, (4, length), 1, None if full or family == "special" else n, family=family)
+        for n, length in enumerate((3, 8, 33, 301, 304, 9001, 9008)):
+            yield from _scans(dtype, (4, length), 1, None if full else n, family=family)
+        for n, length in enumerate((17, 257, 4097, 3, 33, 301, 9001)):
             yield from _scans(dtype, (length, 4), 0, None if full else n + 1, family=family, ways=_WAYS)
 
 
@@ -220,7 +228,7 @@ def _compensated(full: bool) -> Iterator[Case]:
     """Compensated sums: around the borders of the order, across, with NaN and infinity, in place."""
     shapes: list[tuple[tuple[int, ...], int, str]] = [((2, n), 1, "plain") for n in (_LENGTHS if full else (17, 4097))]
     shapes += [((131_073,), 0, "plain"), ((4097, 3), 0, "plain")]
-    shapes += [((4, n), 1, family) for family in ("special", "subnormal") for n in (300, 4097)]
+    shapes += [((4, n), 1, family) for family in ("special", "subnormal") for n in (300, 301, 4097)]
     for shape, axis, family in shapes:
         for (exclusive, reverse), way in product(_ORDERS if full else [_ORDERS[0], _ORDERS[-1]], KERNELS):
             for placement in (_PACKED, Placement.in_place("packed")) if full else (_PACKED,):
@@ -259,7 +267,7 @@ def _large() -> Iterator[Case]:
         yield from _scans(dtype, (70_000, 33), 1, number, ways=("auto", "slices"))
         yield from _scans(dtype, (2, 70_001), 0, number + 1, ways=("auto",))
     yield from _scans("uint8", (70_000, 65), 1, 0, ways=("tiles",))
-    for operator_and_order in (0, 3, 7):
-        yield from _scans("float32", (34_000_000,), 0, operator_and_order, ways=("auto",))
+    for order in (0, 3):
+        yield from _scans("float32", (34_000_000,), 0, order, ways=("auto",))
     yield from _scans("float32", (34, 1_000_000), 0, 3, ways=("auto",))
     yield RoundCase("float32", (34_000_000,), _PACKED, "patterns", "half_even")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import product
+from itertools import chain, islice, product
 from typing import Any
 
 from dmlgpu.bench.copying import COPIES
@@ -23,6 +23,8 @@ from .trials import Trial
 __all__ = ["trials"]
 
 _MOST_ELEMENTS = 140_000
+_OF_FULL = 15
+"""One in so many cases of the full suite is tried besides the default ones: these have few pipelines."""
 _OPERATORS = ("sum", "product")
 _IN_PLACE = Placement.in_place("packed")
 
@@ -39,7 +41,8 @@ def trials(device: Device) -> list[Trial]:
 
 
 def _suite(device: Device) -> Iterator[_Choice]:
-    cases = [case for case in suite() if math.prod(case.shape) <= _MOST_ELEMENTS]
+    everything = chain(suite(), islice(suite(full=True), 0, None, _OF_FULL))
+    cases = [case for case in everything if math.prod(case.shape) <= _MOST_ELEMENTS]
     yield from ((case, {}) for case in cases)
     for number, case in enumerate(cases):
         if case.dtype == "float64" and case.column.startswith(_OPERATORS) and device.limits.float64:
