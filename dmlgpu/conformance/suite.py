@@ -48,7 +48,7 @@ def suite(full: bool = False) -> Iterator[Case]:
     --------
     >>> from dmlgpu.conformance import suite
     >>> next(suite()).name
-    'sum.float32.2x1.axis1.inclusive.increasing.packed-to-packed.rows.plain'
+    'sum.float32.2x1.axis1.inclusive.increasing.offset-to-packed.rows.plain'
     """
     for part in (
         _lengths,
