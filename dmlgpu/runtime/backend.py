@@ -14,6 +14,7 @@ import wgpu
 from numpy.typing import NDArray
 
 from ..errors import DeviceReleasedError
+from .c_types import parse_c_types
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -99,9 +100,18 @@ def enumerate_adapters() -> list[wgpu.GPUAdapter]:
     with _adapters_lock:
         if not _adapters:
             _process = os.getpid()
+            _prepare()
             with _quiet_windowing():
                 _adapters.extend(wgpu.gpu.enumerate_adapters_sync())
         return list(_adapters)
+
+
+def _prepare() -> None:
+    """Save wgpu-py time, where it is the one over wgpu-native."""
+    with suppress(ImportError):
+        from wgpu.backends.wgpu_native import ffi
+
+        parse_c_types(ffi)
 
 
 def native_version() -> str:
