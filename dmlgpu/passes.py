@@ -170,6 +170,11 @@ def make_pass(
     if slots.get("reads") == "quads":
         slots["input"] += "_quads"
         slots["output"] = "quads"
+    elif slots.get("rows") == "quads":
+        slots["input"] += "_quads"
+        slots["output"] = "owned_quads"
+    elif slots.get("rows") == "words":
+        slots["output"] = "owned"
     grid = grid_of(workgroups, limits)
     inner_first = window.batch[::-1]
     uniforms = np.zeros(44, np.uint32)

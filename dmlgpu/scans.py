@@ -19,6 +19,7 @@ KERNELS: Final = ("slices", "rows", "tiles", "chain")
 
 _SLICES_A_WORKGROUP = 64
 _WORD_BYTES = 4
+_QUAD_BYTES = 16
 _PROGRESS_WORDS = 100
 """Words a slice that scan_slices.wgsl and scan_elements.wgsl keep between windows, besides one between phases."""
 _MAX_PROGRESS_BYTES = 32 * 2**20
@@ -155,7 +156,7 @@ def _slices(
                 limits,
                 one_buffer,
                 state,
-                slots={"output": "owned"},
+                slots={"rows": "quads" if problem.element.itemsize >= _WORD_BYTES else "words"},
             )
         quads = not by_element and _in_quads(problem, window, limits, one_buffer)
         if length <= RUN and not in_windows:
@@ -268,11 +269,13 @@ def _of_state(one: Pass, *constants: str) -> Pass:
 
 
 def _columns(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> int:
-    """Return how many adjacent slices are a word for one invocation; 1 where words cannot be told apart like that."""
+    """Return how many adjacent slices are a word or four for one invocation; 1 where they cannot be told apart so."""
     itemsize = problem.element.itemsize
-    columns = _WORD_BYTES // itemsize
-    enough = columns * (_SLICES_A_WORKGROUP if limits.software else _MANY_SLICES)
-    if columns < 2 or window.slices < enough:
+    unit = _WORD_BYTES if itemsize < _WORD_BYTES else _QUAD_BYTES
+    columns = unit // itemsize
+    if unit == _QUAD_BYTES and not _pays_in_quads(problem, limits):
+        return 1
+    if window.slices < columns * (_SLICES_A_WORKGROUP if limits.software else _MANY_SLICES):
         return 1
     inner = window.batch[-1]
     if (inner.input_stride, inner.output_stride) != (1, 1) or inner.size % columns:
@@ -281,9 +284,18 @@ def _columns(problem: ScanProblem, window: Window, limits: Limits, one_buffer: b
     places = (
         window.input_offset * itemsize - bindings.input.offset,
         window.output_offset * itemsize - bindings.output.offset,
+        bindings.input.size,
+        bindings.output.size,
         *(n * itemsize for d in (*window.batch[:-1], window.axis) for n in (d.input_stride, d.output_stride)),
     )
-    return 1 if any(place % _WORD_BYTES for place in places) else columns
+    return 1 if any(place % unit for place in places) else columns
+
+
+def _pays_in_quads(problem: ScanProblem, limits: Limits) -> bool:
+    """Whether several slices of whole words are worth the code: on lavapipe; SwiftShader compiles it for a minute."""
+    too_much = problem.precision is Precision.COMPENSATED or _in_words(problem, limits)
+    is_far = problem.slices * problem.axis.size > limits.near_elements
+    return limits.blocks == "written" and is_far and not too_much
 
 
 def _in_words(problem: ScanProblem, limits: Limits) -> bool:

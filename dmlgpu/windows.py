@@ -55,6 +55,9 @@ class Limits:
         (docs/kernels.md).
     float64 : bool
         Whether the device has 64-bit floats; without them float64 is computed on 32-bit words, with the same bits.
+    near_elements : int
+        Up to so many elements of a tensor are near, in caches and in pages that are known, in whatever order they are
+        visited.
     """
 
     binding_bytes: int = 128 * 2**20
@@ -65,6 +68,7 @@ class Limits:
     dispatch_elements: int = DISPATCH_ELEMENTS
     opaque: bool = True
     float64: bool = False
+    near_elements: int = 2**22
 
 
 @dataclass(frozen=True)

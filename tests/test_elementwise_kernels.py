@@ -71,9 +71,13 @@ def test_a_dense_sample_of_float32(device: Device, mode: str) -> None:
     assert reference.first_difference(round_on(device, x, mode), reference.round(x, mode)) is None
 
 
+@pytest.mark.parametrize("software", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_any_number_of_neighbours_at_any_place(device: Device, dtype: str) -> None:
-    """Whole vectors of 16 bytes take another kernel than what is left."""
+def test_any_number_of_neighbours_at_any_place(
+    device: Device, dtype: str, software: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole vectors of 16 bytes take another kernel than what is left. An invocation's are neighbours on a CPU only."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=software))
     x = (np.arange(1100) / 4 - 137).astype(dtype)
     for size in (*range(1, 20), 255, 1024, 1027, 1100):
         for offset in (0, 1, 2, 4, 8, 128):

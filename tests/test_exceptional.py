@@ -98,9 +98,12 @@ def test_columns_go_on_behind_an_exceptional_tile(device: Device) -> None:
 
 
 @pytest.mark.parametrize("operator", ["sum", "product"])
-def test_in_columns(device: Device, operator: str) -> None:
-    """An invocation with two slices."""
-    columns = beside(9000, operator, "float16")
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_in_columns(device: Device, dtype: str, operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An invocation with two or four slices."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, near_elements=0))
+    columns = np.concatenate([beside(9000, operator, dtype)] * 2, axis=1)
+    assert columns.shape[1] >= 256
     check_scan(device, columns, operator, 0)
     check_scan(device, columns, operator, 0, exclusive=True, reverse=True)
 

@@ -206,9 +206,11 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("way", COLUMNS)
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16"])
-def test_columns(device: Device, dtype: str, way: str) -> None:
-    """Elements of 8 and 16 bits where an invocation has whole words of adjacent slices."""
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "float32", "int32", "float64", "uint64"])
+def test_columns(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where an invocation has whole words of adjacent slices, of 8 and 16 bits, or whole vectors of four words."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, near_elements=0))
+    lavapipe = replace(device.limits, software=True, float64=True, blocks="written")
     shape, axis, source, target = COLUMNS[way]
     for operator, exclusive, reverse in [("sum", False, False), ("product", True, True)]:
         x = numbers(shape, dtype, operator)
@@ -216,17 +218,19 @@ def test_columns(device: Device, dtype: str, way: str) -> None:
             x = np.broadcast_to(x[:1], shape)
         element = dtypes.by_dtype(x.dtype)
         problem = scan_problem(element, Operator(operator), source, target, axis=axis, exclusive=exclusive)
-        plan = plan_scan(problem, replace(device.limits, software=True))
-        assert {one.pipeline.kernel for one in plan.passes} == {"scan_columns"}
+        assert {one.pipeline.kernel for one in plan_scan(problem, lavapipe).passes} == {"scan_columns"}
+        if element.itemsize >= 4:
+            assert "scan_columns" not in str(plan_scan(problem, replace(lavapipe, blocks="loops")))
+            assert "scan_columns" not in str(plan_scan(problem, replace(lavapipe, near_elements=2**22)))
         check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
     if way == "tiles":
         check_scan(device, x, operator, axis, source=target, target=target)
 
 
 @pytest.mark.parametrize("binding", [70_000, 1_000_000])
-@pytest.mark.parametrize("dtype", ["uint8", "float16"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64"])
 def test_windows_of_columns(device: Device, dtype: str, binding: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=binding))
+    monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=binding, near_elements=0))
     x = numbers((30_000, 256), dtype)
     check_scan(device, x, "sum", 0)
     check_scan(device, x, "sum", 0, exclusive=True, reverse=True)

@@ -13,6 +13,9 @@
 
 override input_log2_bits: u32 = 5u;
 
+// Vectors from one of an invocation to its next: 64, or 1.
+override apart: u32 = 64u;
+
 const QUADS = 4u;
 
 fn round_quad(words: vec4<u32>) -> vec4<u32> {
@@ -31,25 +34,26 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     // A power of two: so many elements are a vector.
     let shift = 7u - input_log2_bits;
     let quads = params.count >> shift;
-    let first = workgroup_number(workgroup) * 64u * QUADS + lane;
+    let invocation = workgroup_number(workgroup) * 64u;
+    let first = select(invocation * QUADS + lane, (invocation + lane) * QUADS, apart == 1u);
     let input = params.input_offset >> shift;
     let output = params.output_offset >> shift;
     // All reads before the first write, so that they are under way together; none goes past the end.
     let last = quads - 1u;
     let a = input_quad(input + min(first, last));
-    let b = input_quad(input + min(first + 64u, last));
-    let c = input_quad(input + min(first + 128u, last));
-    let d = input_quad(input + min(first + 192u, last));
+    let b = input_quad(input + min(first + apart, last));
+    let c = input_quad(input + min(first + 2u * apart, last));
+    let d = input_quad(input + min(first + 3u * apart, last));
     if (first < quads) {
         store_quad(output + first, round_quad(a));
     }
-    if (first + 64u < quads) {
-        store_quad(output + first + 64u, round_quad(b));
+    if (first + apart < quads) {
+        store_quad(output + first + apart, round_quad(b));
     }
-    if (first + 128u < quads) {
-        store_quad(output + first + 128u, round_quad(c));
+    if (first + 2u * apart < quads) {
+        store_quad(output + first + 2u * apart, round_quad(c));
     }
-    if (first + 192u < quads) {
-        store_quad(output + first + 192u, round_quad(d));
+    if (first + 3u * apart < quads) {
+        store_quad(output + first + 3u * apart, round_quad(d));
     }
 }

@@ -1,10 +1,11 @@
-// Scans whole slices of 8 or 16 bits, or windows of whole runs, that are neighbours in memory: an invocation a word.
+// Scans whole slices that are neighbours in memory, or windows of whole runs: an invocation a word or four of them.
 //
-// For many slices along an axis other than the finest: no two invocations share a word, so that writing needs no
-// atomics, and each word is read and written once.
+// For many slices along an axis other than the finest. No two invocations share a word, so that writing needs no
+// atomics; each word is read and written once; and the invocations of a workgroup keep together, run by run, so that
+// what they read of a row is still in a cache, and its page known, when the next of them comes to it.
 // Grid: workgroups of 64 invocations; an invocation `columns` slices.
 // Bindings: 0 params, 1 input (absent in place), 2 output (slot: owned), 3 state: 101 words a slice, between windows.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, columns (2 or 4); phase and checked as they are.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, columns (2 or 4); phase as it is.
 // Bytes moved: one read and one write an element; exceptional tiles are read twice.
 
 #import "lib/params.wgsl"
@@ -14,34 +15,21 @@
 #import "lib/order.wgsl"
 #import "lib/progress_state.wgsl"
 #import "lib/run.wgsl"
-#import "lib/slice_step.wgsl"
 #import "lib/reads_strided.wgsl"
 #import "lib/writes_strided.wgsl"
 #import "lib/left_fold.wgsl"
 #import "lib/columns.wgsl"
 
-// Goes on to the tile after the one that began at `place` with element `i`, of `count` elements.
-fn end_tile(count: u32, place: Place, known: bool, progress: ptr<function, Progress>) {
-    let found = EXCEPTIONS && !known && (*progress).largest >= INFINITE;
-    if (found) {
-        let before = (*progress).carry;
-        (*progress).left = write_left_fold(has_base(before), before.last, place.input, place.output, count);
-    }
-    close_tile(progress, known || found);
-}
-
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let slice = (workgroup_number(workgroup) * 64u + lane) * columns;
-    if (slice >= params.count) {
-        return;
-    }
+    let is_there = slice < params.count;
     var place = place_of(slice);
     var a = begin_slice();
     var b = begin_slice();
     var c = begin_slice();
     var d = begin_slice();
-    if (params.resume == 1u) {
+    if (is_there && params.resume == 1u) {
         a = resume(slice);
         b = resume(slice + 1u);
         if (columns == 4u) {
@@ -55,36 +43,41 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let i = params.first + k;
         let tile_place = place;
         let count = min(TILE - i % TILE, params.length - k);
-        let a_known = is_absorbed(a.carry);
-        let b_known = is_absorbed(b.carry);
-        let c_known = is_absorbed(c.carry);
-        let d_known = is_absorbed(d.carry);
+        let known = vec4<bool>(
+            is_absorbed(a.carry), is_absorbed(b.carry), is_absorbed(c.carry), is_absorbed(d.carry),
+        );
         for (var done = 0u; done < count; done += FANOUT) {
-            let members = min(count - done, FANOUT);
-            let rows = load_rows(place.input, params.input_axis_stride, members);
-            var results = Columns();
-            results.a = step_run(i + done, members, rows.a, a_known, &a);
-            results.b = step_run(i + done, members, rows.b, b_known, &b);
-            if (columns == 4u) {
-                results.c = step_run(i + done, members, rows.c, c_known, &c);
-                results.d = step_run(i + done, members, rows.d, d_known, &d);
+            workgroupBarrier();
+            if (is_there && done + FANOUT <= count) {
+                let started = begin_runs(i + done, known, &a, &b, &c, &d);
+                for (var m = 0u; m < FANOUT; m += 4u) {
+                    let joined = vec4<bool>(m > 0u) | started.joined;
+                    scan_row(row_after(place, 0u), joined, started.has_q, &a, &b, &c, &d);
+                    scan_row(row_after(place, 1u), vec4<bool>(true), started.has_q, &a, &b, &c, &d);
+                    scan_row(row_after(place, 2u), vec4<bool>(true), started.has_q, &a, &b, &c, &d);
+                    scan_row(row_after(place, 3u), vec4<bool>(true), started.has_q, &a, &b, &c, &d);
+                    place.input += 4u * params.input_axis_stride;
+                    place.output += 4u * params.output_axis_stride;
+                }
+                end_runs(i + done, known, &a, &b, &c, &d);
             }
-            store_rows(place.output, params.output_axis_stride, members, results);
-            place.input += FANOUT * params.input_axis_stride;
-            place.output += FANOUT * params.output_axis_stride;
+        }
+        if (is_there && count % FANOUT > 0u) {
+            let started = begin_runs(i + count - count % FANOUT, known, &a, &b, &c, &d);
+            for (var m = 0u; m < count % FANOUT; m += 1u) {
+                scan_row(place, vec4<bool>(m > 0u) | started.joined, started.has_q, &a, &b, &c, &d);
+                place.input += params.input_axis_stride;
+                place.output += params.output_axis_stride;
+            }
+            end_runs(i + count - count % FANOUT, known, &a, &b, &c, &d);
         }
         k += count;
         let is_last = k == params.length && params.suspend == 0u;
-        if ((i + count) % TILE == 0u || is_last) {
-            end_tile(count, tile_place, a_known, &a);
-            end_tile(count, Place(tile_place.input + 1u, tile_place.output + 1u), b_known, &b);
-            if (columns == 4u) {
-                end_tile(count, Place(tile_place.input + 2u, tile_place.output + 2u), c_known, &c);
-                end_tile(count, Place(tile_place.input + 3u, tile_place.output + 3u), d_known, &d);
-            }
+        if (is_there && ((i + count) % TILE == 0u || is_last)) {
+            end_tiles(count, tile_place, known, &a, &b, &c, &d);
         }
     }
-    if (params.suspend == 1u) {
+    if (is_there && params.suspend == 1u) {
         suspend(slice, &a);
         suspend(slice + 1u, &b);
         if (columns == 4u) {

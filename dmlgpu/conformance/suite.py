@@ -156,6 +156,9 @@ def _across(full: bool) -> Iterator[Case]:
         yield from _scans(dtype, (length, 3), 0, order, ways=_WAYS)
         placement = Placement("packed", "beside" if dtype in _BESIDE else "to", "packed")
         yield from _scans(dtype, (2, length, 5), 1, order, placement=placement, ways=_WAYS)
+    for number, dtype in enumerate(("float16", "uint16", "uint8") if not full else _TYPES):
+        order = None if full else number
+        yield from _scans(dtype, (17, 16_384), 0, order, ways=("auto",))  # several adjacent slices an invocation
     if full:
         for number, (dtype, shape) in enumerate(product(_TYPES, ((16, 4096), (256, 300), (4096, 130), (65_537, 2)))):
             yield from _scans(dtype, shape, 0, number, ways=_WAYS)

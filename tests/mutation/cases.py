@@ -77,7 +77,7 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "late_events": _late_events,
     "barely": lambda shape, _, __: barely(shape[-1]),
     "behind": lambda _, dtype, operator: behind(operator, dtype),
-    "beside": lambda shape, dtype, operator: beside(shape[0], operator, dtype)[:, : shape[1]],
+    "beside": lambda shape, dtype, operator: np.tile(beside(shape[0], operator, dtype), 2)[:, : shape[1]],
     "opposites": lambda shape, dtype, _: opposites(numbers((shape[0],), dtype)),
     "overflowing_span": lambda shape, _, __: overflowing_span(shape[0] // 4096),
     "pairs": lambda shape, _, __: borders(shape[1]),

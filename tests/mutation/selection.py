@@ -81,6 +81,8 @@ def _own(device: Device) -> Iterator[_Choice]:
         if case.dtype == "float64" and device.limits.float64:
             yield case, {"float64": False}
     yield from _exceptional_windows()
+    yield from _columns_of_words()
+    yield from ((case, {"software": False}) for case in _roundings_past_the_end())
     yield from _crossing()
     yield from _surplus()
     yield from _far_apart()
@@ -159,9 +161,31 @@ def _columns() -> Iterator[Case]:
     yield own_scan("halves", "float16", "product", (9000, 160), 0, "slices")
 
 
-def _past_the_end() -> Iterator[Case]:
-    for dtype, mode, length in product(("float16", "float32", "float64"), MODES, (1032, 1033)):
+def _columns_of_words() -> Iterator[_Choice]:
+    """Four words of adjacent slices an invocation, which few elements do not get."""
+    changes = {"near_elements": 0}
+    for dtype, operator, both in product(("float32", "int64", "float64"), _OPERATORS, (False, True)):
+        for shape, axis in (((17, 512), 0), ((300, 516), 0), ((4500, 256), 0), ((2, 33, 256), 1)):
+            yield own_scan("numbers", dtype, operator, shape, axis, "slices", both=both), changes
+        if dtype != "int64":
+            yield own_scan("beside", dtype, operator, (9000, 320), 0, "slices", both=both), changes
+    for dtype in ("float32", "int64"):
+        for shape, axis in (((300, 260), 0), ((2, 33, 260), 1)):
+            yield own_scan("numbers", dtype, "sum", shape, axis, "slices", both=True, placement=OUTPUT_FIRST), changes
+        for operator in _OPERATORS:
+            case = own_scan("numbers", dtype, operator, (4500, 256), 0, "slices", both=True)
+            yield case, {**changes, "binding_bytes": 70_000}
+    yield own_scan("beside", "float32", "sum", (9000, 320), 0, "slices"), {**changes, "binding_bytes": 6_000_000}
+
+
+def _roundings_past_the_end() -> Iterator[Case]:
+    lengths = (1030, 1032, 1033, 1036, 1048)  # an invocation's last vectors are not all there
+    for dtype, mode, length in product(("float16", "float32", "float64"), MODES, lengths):
         yield RoundCase(dtype, (length,), OUTPUT_FIRST, "patterns", mode)
+
+
+def _past_the_end() -> Iterator[Case]:
+    yield from _roundings_past_the_end()
     for length in range(1, 16):  # runs of every length, and of every number of quads
         yield own_scan("lengths", "int8", "sum", (2, 16 + length, 256), 1, "slices", both=True)
         yield own_scan("lengths", "float32", "sum", (33, 16 + length), 1, "slices", both=True)
