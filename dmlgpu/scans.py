@@ -40,6 +40,9 @@ _MANY_ROWS = 256
 _MANY_SLICES_IN_SOFTWARE = 2 * _SLICES_A_WORKGROUP
 """As many slices keep two cores of a CPU busy with an invocation each. In place, where a chain may not be used and the
 tile passes are slow on a CPU, half of them are enough."""
+_MANY_SIDE_BY_SIDE_IN_SOFTWARE = 32
+"""As many are worth an invocation each where they lie side by side, even on one core: a tile of one of them, in a
+chain, would be as many cache lines as it has elements. Not of 8 and 16 bits, several of which share a word."""
 _FEW_ELEMENTS_IN_SOFTWARE = 2 * TILE
 """Up to as many, a second dispatch costs more than a chain saves."""
 
@@ -102,12 +105,14 @@ def _choose(problem: ScanProblem, limits: Limits, in_place: bool) -> str:
     length, slices = problem.axis.size, problem.slices
     if length <= _SHORT_SLICE:
         return "slices"
+    side_by_side = problem.batch and abs(problem.batch[-1].output_stride) < abs(problem.axis.output_stride)
     if limits.software:
         many = _SLICES_A_WORKGROUP if in_place else _MANY_SLICES_IN_SOFTWARE
+        if side_by_side and problem.element.itemsize >= _WORD_BYTES:
+            many = min(many, _MANY_SIDE_BY_SIDE_IN_SOFTWARE)
         if slices >= many or slices * length <= _FEW_ELEMENTS_IN_SOFTWARE:
             return "slices"
         return "tiles" if in_place else "chain"
-    side_by_side = problem.batch and abs(problem.batch[-1].output_stride) < abs(problem.axis.output_stride)
     if side_by_side and slices >= _MANY_SLICES:
         return "slices"
     return "rows" if slices >= _MANY_ROWS or length <= TILE else "tiles"

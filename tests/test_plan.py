@@ -131,6 +131,24 @@ def test_the_kernels_of_software(sizes: tuple[int, ...], in_place: bool, expecte
     assert kernels(plan.passes) == expected
 
 
+@pytest.mark.parametrize(
+    ("slices", "element", "in_place", "expected"),
+    [
+        (32, "float32", False, ["scan_slices"]),
+        (32, "int64", False, ["scan_slices"]),
+        (31, "float32", False, ["scan_chain_clear", "scan_chain"]),
+        (32, "uint8", False, ["scan_chain_clear", "scan_chain"]),
+        (32, "int32", True, ["scan_slices"]),
+        (31, "int32", True, ["scan_tile_totals", "scan_carries", "scan_tiles"]),
+    ],
+)
+def test_the_kernels_of_software_for_slices_side_by_side(
+    slices: int, element: str, in_place: bool, expected: list[str]
+) -> None:
+    plan = plan_scan(packed_scan((5000, slices), 0, element), Limits(software=True), one_buffer=in_place)
+    assert kernels(plan.passes) == expected
+
+
 def test_single_runs_of_narrow_elements_are_read_in_quads_on_a_cpu() -> None:
     for element, expected in (("uint8", "scan_slices"), ("float16", "scan_slices"), ("int64", "scan_short")):
         assert kernels(plan_scan(packed_scan((1000, 16), 1, element), Limits(software=True)).passes) == [expected]
