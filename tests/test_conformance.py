@@ -36,6 +36,7 @@ from dmlgpu.dtypes import ELEMENT_TYPES
 from dmlgpu.errors import ArgumentError, ShaderError
 from dmlgpu.plan import KERNELS, plan_problem
 from dmlgpu.runtime.device import Device
+from dmlgpu.runtime.probes import measure_subgroup_sizes
 from dmlgpu.windows import Limits
 
 SUITE = list(suite())
@@ -398,6 +399,14 @@ class TestProbes:
         }
         kept = "keep" if device.subnormals()["sum"] else "flush"
         assert f"float32 sums {kept} them" in found["subnormals"].finding
+        has_subgroups = "subgroup" in device.description.features
+        size = r"\d+( and \d+)*" if has_subgroups else "the adapter gives no device with subgroups"
+        assert re.fullmatch(f"{size}; no kernel depends on it", found["subgroup size"].finding)
+
+    def test_the_size_of_subgroups_is_a_power_of_two(self, device: Device) -> None:
+        sizes = measure_subgroup_sizes(device.description)
+        assert bool(sizes) == ("subgroup" in device.description.features)
+        assert all(size in (1, 2, 4, 8, 16, 32, 64, 128) for size in sizes)
 
     def test_failures_are_named(self, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
         original = device.download

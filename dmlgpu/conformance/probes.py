@@ -58,7 +58,7 @@ def probe(device: Device) -> Iterator[Probe]:
         ),
         ("compiler", _opaque),
         ("atomics", _atomics),
-        ("subgroup size", lambda _: ("not measured: no kernel depends on it", None)),
+        ("subgroup size", _subgroup_size),
     ]
     for name, run in probes:
         try:
@@ -219,6 +219,13 @@ def _kernels(device: Device, problem: ScanProblem, x: NDArray[Any]) -> list[byte
         _run(device, problem, x, out, kernel)
         results.append(out.tobytes())
     return results
+
+
+def _subgroup_size(device: Device) -> tuple[str, bool | None]:
+    from ..runtime.probes import measure_subgroup_sizes
+
+    sizes = " and ".join(map(str, measure_subgroup_sizes(device.description)))
+    return f"{sizes or 'the adapter gives no device with subgroups'}; no kernel depends on it", None
 
 
 def _atomics(device: Device) -> tuple[str, bool | None]:

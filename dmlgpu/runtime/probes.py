@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import wgpu
 from numpy.typing import NDArray
 
+from .. import shaders
 from ..dtypes import by_name
 from ..problem import Layout, Operator, scan_problem
 
 if TYPE_CHECKING:
+    from .adapters import AdapterDescription
     from .device import Device
 
-__all__ = ["measure_subnormals"]
+__all__ = ["measure_subgroup_sizes", "measure_subnormals"]
+
+_SUBGROUPS = {"subgroup": "", "subgroups": "enable subgroups;\n"}
+"""What the feature is called, and what a shader that uses it begins with: naga knows no such directive."""
 
 
 def measure_subnormals(device: Device) -> dict[str, bool]:
@@ -37,3 +43,37 @@ def _scan_rows(device: Device, operator: Operator, x: NDArray[np.float32]) -> ND
         device.download(buffer, 0, out)
         buffer.release()
     return out
+
+
+def measure_subgroup_sizes(adapter: AdapterDescription) -> list[int]:
+    """Return the sizes of the subgroups of a workgroup, on a device of their own that has the feature.
+
+    Returns
+    -------
+    list of int
+        In ascending order; empty where the adapter has no subgroups, or opens no second device.
+    """
+    feature = next((name for name in _SUBGROUPS if name in adapter.features), None)
+    if feature is None:
+        return []
+    try:
+        gpu_device = adapter.adapter.request_device_sync(required_features=[feature])
+    except (wgpu.GPUError, RuntimeError):  # Dawn gives an adapter's only device once
+        return []
+    try:
+        code = _SUBGROUPS[feature] + shaders.resolve("probes/subgroup_size", {}).source
+        stage = {"module": gpu_device.create_shader_module(code=code), "entry_point": "main"}
+        pipeline = gpu_device.create_compute_pipeline(layout="auto", compute=stage)
+        buffer = gpu_device.create_buffer(size=256, usage=wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC)
+        entries = [{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 256}}]
+        group = gpu_device.create_bind_group(layout=pipeline.get_bind_group_layout(0), entries=entries)
+        encoder = gpu_device.create_command_encoder()
+        compute = encoder.begin_compute_pass()
+        compute.set_pipeline(pipeline)
+        compute.set_bind_group(0, group)
+        compute.dispatch_workgroups(1)
+        compute.end()
+        gpu_device.queue.submit([encoder.finish()])
+        return [int(size) for size in np.unique(np.frombuffer(gpu_device.queue.read_buffer(buffer), np.uint32))]
+    finally:
+        gpu_device.destroy()
