@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .. import shaders
 from ..dtypes import by_name
 from ..problem import Layout, Operator, scan_problem
+from .execute import submit
 
 if TYPE_CHECKING:
     from .adapters import AdapterDescription
@@ -73,7 +74,7 @@ def measure_subgroup_sizes(adapter: AdapterDescription) -> list[int]:
         compute.set_bind_group(0, group)
         compute.dispatch_workgroups(1)
         compute.end()
-        gpu_device.queue.submit([encoder.finish()])
+        submit(gpu_device, [encoder.finish()])
         return [int(size) for size in np.unique(np.frombuffer(gpu_device.queue.read_buffer(buffer), np.uint32))]
     finally:
         gpu_device.destroy()
