@@ -9,7 +9,7 @@ from typing import Final
 from .dtypes import ElementType
 from .passes import Pass, bind, make_pass
 from .problem import Dimension, ElementwiseProblem
-from .windows import Limits, Window, windows
+from .windows import QUAD_BYTES, Limits, Window, windows
 
 __all__ = ["NO_AXIS", "elementwise_passes"]
 
@@ -17,7 +17,6 @@ NO_AXIS: Final = Dimension(1, 0, 0)
 """Stands for the axis in windows of elementwise problems."""
 
 _ELEMENTS_A_WORKGROUP = 64
-_QUAD_BYTES = 16
 _QUADS_A_WORKGROUP = 256
 _FLOAT_FORMATS = {"float16": (10, 15), "float32": (23, 127), "float64": (52, 1023)}
 """Mantissa bits and exponent bias."""
@@ -57,7 +56,7 @@ def _round(problem: ElementwiseProblem, mode: int, window: Window, limits: Limit
     constants = _bits(problem) | ({} if element.itemsize == 8 else _float_constants(element))
     by_quads, rest = _split(problem, window, limits, one_buffer)
     if by_quads is not None:
-        quads = by_quads.elements * element.itemsize // _QUAD_BYTES
+        quads = by_quads.elements * element.itemsize // QUAD_BYTES
         yield make_pass(
             "round_quads",
             constants | {"apart": 1 if limits.software else 64},
@@ -80,7 +79,7 @@ def _split(
 ) -> tuple[Window | None, Window | None]:
     """Cut a window into one of whole quads, at places that are multiples of quads in both bindings, and the rest."""
     itemsize = problem.source.itemsize
-    fold = _QUAD_BYTES // itemsize
+    fold = QUAD_BYTES // itemsize
     if len(window.batch) != 1 or (window.batch[0].input_stride, window.batch[0].output_stride) != (1, 1):
         return None, window
     size = window.batch[0].size
@@ -93,7 +92,7 @@ def _split(
         window.input_offset * itemsize - bindings.input.offset,
         window.output_offset * itemsize - bindings.output.offset,
     )
-    if any(place % _QUAD_BYTES for place in places):
+    if any(place % QUAD_BYTES for place in places):
         return None, window
     if whole == size:
         return first, None

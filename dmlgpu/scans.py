@@ -10,7 +10,7 @@ from typing import Final
 
 from .passes import Pass, PipelineKey, bind, make_pass
 from .problem import Operator, Precision, ScanProblem
-from .windows import RUN, SPAN, TILE, Limits, Window, windows
+from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Window, windows
 
 __all__ = ["KERNELS", "scan_passes"]
 
@@ -19,7 +19,6 @@ KERNELS: Final = ("slices", "rows", "tiles", "chain")
 
 _SLICES_A_WORKGROUP = 64
 _WORD_BYTES = 4
-_QUAD_BYTES = 16
 _PROGRESS_WORDS = 100
 """Words a slice that scan_slices.wgsl and scan_elements.wgsl keep between windows, besides one between phases."""
 _MAX_PROGRESS_BYTES = 32 * 2**20
@@ -276,9 +275,9 @@ def _of_state(one: Pass, *constants: str) -> Pass:
 def _columns(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> int:
     """Return how many adjacent slices are a word or four for one invocation; 1 where they cannot be told apart so."""
     itemsize = problem.element.itemsize
-    unit = _WORD_BYTES if itemsize < _WORD_BYTES else _QUAD_BYTES
+    unit = _WORD_BYTES if itemsize < _WORD_BYTES else QUAD_BYTES
     columns = unit // itemsize
-    if unit == _QUAD_BYTES and not _pays_in_quads(problem, limits):
+    if unit == QUAD_BYTES and not _pays_in_quads(problem, limits):
         return 1
     if window.slices < columns * (_SLICES_A_WORKGROUP if limits.software else _MANY_SLICES):
         return 1
@@ -320,7 +319,7 @@ def _in_quads(problem: ScanProblem, window: Window, limits: Limits, one_buffer: 
         axis.size * itemsize,
         *(stride * itemsize for stride in strides),
     )
-    return axis.input_stride == axis.output_stride == 1 and all(n % 16 == 0 for n in starts)
+    return axis.input_stride == axis.output_stride == 1 and all(n % QUAD_BYTES == 0 for n in starts)
 
 
 def _pass(

@@ -14,11 +14,26 @@ from typing import Literal
 
 from .problem import Dimension
 
-__all__ = ["RUN", "SPAN", "TILE", "Blocks", "Limits", "Range", "Window", "byte_range", "chunk_sizes", "windows"]
+__all__ = [
+    "QUAD_BYTES",
+    "RUN",
+    "SPAN",
+    "TILE",
+    "Blocks",
+    "Limits",
+    "Range",
+    "Window",
+    "byte_range",
+    "chunk_sizes",
+    "windows",
+]
 
 RUN, TILE, SPAN = 16, 4096, 65_536
 """Elements of a run, a tile and a span of the canonical order: where the axis is cut, whole ones keep the carried state
 small."""
+
+QUAD_BYTES = 16
+"""Bytes of a vector of four words, which neighbours in memory are read and written by."""
 
 DISPATCH_ELEMENTS = 2**28
 """Elements of one dispatch and of one submission at most, so that none runs into a watchdog on a modest GPU."""

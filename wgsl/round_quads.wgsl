@@ -1,8 +1,9 @@
 // Rounds floating-point elements that are neighbours in memory, 16 bytes at a time.
 //
-// Grid: workgroups of 64 invocations; an invocation four vectors of four words, at the distance of a workgroup.
+// Grid: workgroups of 64 invocations; an invocation four vectors of four words, `apart` from one to the next.
 // Bindings: 0 params, 1 input (absent in place), 2 output.
-// Constants: input_log2_bits, output_log2_bits; mantissa_bits and exponent_bias of float16 or float32.
+// Constants: input_log2_bits, output_log2_bits; apart: 64, so that neighbours read neighbours, or 1 on a CPU;
+// mantissa_bits and exponent_bias of float16 or float32.
 // Bytes moved: one read and one write an element.
 
 #import "lib/params.wgsl"
@@ -13,7 +14,6 @@
 
 override input_log2_bits: u32 = 5u;
 
-// Vectors from one of an invocation to its next: 64, or 1.
 override apart: u32 = 64u;
 
 const QUADS = 4u;

@@ -7,6 +7,7 @@ from itertools import product
 
 from ..dtypes import BOOL, ELEMENT_TYPES, by_name
 from ..plan import KERNELS
+from ..windows import QUAD_BYTES
 from .cases import MODES, Case, ConvertCase, RoundCase, ScanCase
 from .placement import BROADCASTS, LAYOUTS, Placement
 
@@ -18,7 +19,6 @@ _OPERATORS = ("sum", "product")
 _ORDERS = [(exclusive, reverse) for exclusive in (False, True) for reverse in (False, True)]
 _WAYS = ("auto", *KERNELS)
 
-_QUAD_BYTES = 16
 _BY_QUADS = {"float16": "product", "float32": "sum", "float64": "sum", 1: "sum", 2: "product", 4: "sum", 8: "product"}
 """The operator that has, by default, the slices that kernels read and write 16 bytes at a time: integers by size, as
 they differ in nothing else. The other one has those that are read element by element; sums of float32 are read either
@@ -87,8 +87,8 @@ def _is_in_short(case: Case) -> bool:
     """Whether a case is among those that take about a minute.
 
     Drivers take longer to compile a pipeline than to run its cases. What makes a pipeline are the kernel, the type, the
-    operator, the way of reading elements, whether the buffers are one and whether dimensions are many: there are all
-    pairs of these by default, instead of all combinations.
+    operator, the way of reading elements, whether the buffers are one and whether dimensions are many. By default each
+    kernel has each of the others, and each type each operator and way of reading, instead of all combinations.
     """
     if not isinstance(case, ScanCase):
         return True
@@ -116,7 +116,7 @@ def _is_in_short(case: Case) -> bool:
 
 def _fold(dtype: str) -> int:
     """Return the elements in 16 bytes."""
-    return _QUAD_BYTES // by_name(dtype).itemsize
+    return QUAD_BYTES // by_name(dtype).itemsize
 
 
 def _is_in_quads(case: ScanCase) -> bool:
