@@ -338,6 +338,30 @@ class TestInterruptions:
         np.testing.assert_array_equal(array.numpy(), X)
         check(any_device)
 
+    def test_nobody_is_told_of_a_cancelled_readback(
+        self, any_device: Device, small_chunks: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its mapping resolves in wgpu's thread, when the event loop may be closed already."""
+        array, real, promises = dmlgpu.asarray(X, any_device), transfers.map_submitted, []
+
+        def remember(*args: Any) -> Any:
+            promises.append(real(*args))
+            return promises[-1]
+
+        async def cancel() -> None:
+            task = asyncio.create_task(array.numpy_async())
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        with monkeypatch.context() as patch:
+            patch.setattr(transfers, "map_submitted", remember)
+            asyncio.run(cancel())
+        assert len(promises) == 1
+        promises[0]._set_pending_resolved()  # what wgpu's thread does
+        check(any_device)
+
     def test_a_release_during_a_readback(self, any_device: Device, small_chunks: int) -> None:
         array = dmlgpu.asarray(X, any_device)
 

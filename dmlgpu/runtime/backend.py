@@ -19,6 +19,7 @@ from .c_types import parse_c_types
 __all__ = [
     "DEFAULT_LIMITS",
     "MAPPABLE_FEATURE",
+    "abandon",
     "check_process",
     "companion_of",
     "enumerate_adapters",
@@ -159,6 +160,19 @@ def map_submitted(gpu_buffer: Any, offset: int, size: int) -> Any:
         return gpu_buffer.map_async("READ_NOSYNC", offset, size)
     except (KeyError, TypeError, ValueError):  # a wgpu without that name has refused it before doing anything
         return gpu_buffer.map_async(wgpu.MapMode.READ, offset, size)
+
+
+def abandon(promise: Any) -> None:
+    """Have a promise that nobody awaits any more tell nobody when it resolves.
+
+    It would tell the event loop in which it was made, which may be closed by then: an error in wgpu's thread, which
+    Python prints.
+    """
+    promise._call_soon_threadsafe = _tell_nobody
+
+
+def _tell_nobody(*_: object) -> None:
+    """Stand in for an event loop's ``call_soon_threadsafe``."""
 
 
 def fill_mapped(gpu_buffer: Any, offset: int, size: int, fill: Callable[[NDArray[np.uint8]], None]) -> None:

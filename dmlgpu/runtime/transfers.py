@@ -13,7 +13,7 @@ import wgpu
 from numpy.typing import NDArray
 
 from . import memory
-from .backend import fill_mapped, map_submitted
+from .backend import abandon, fill_mapped, map_submitted
 from .execute import Executor
 from .mapping import mapped, no_access
 from .memory import Buffer, Memory
@@ -157,6 +157,7 @@ class Transfers:
             except RuntimeError as error:
                 raise no_access(error) from error
             finally:
+                abandon(begun.promise)  # it is resolved but where the task was cancelled
                 with lock:
                     if stage.map_state == "mapped":
                         stage.unmap()
