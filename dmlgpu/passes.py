@@ -136,6 +136,8 @@ def make_pass(
     more_slots: Mapping[str, str] | None = None,
     phase: int = 0,
     group: int = 0,
+    turn: int = 0,
+    side_by_side: bool = False,
     tiles: int = 0,
     exclusive: bool = False,
     mode: int = 0,
@@ -159,7 +161,7 @@ def make_pass(
         Whether input and output are in one buffer.
     more_slots : mapping of str to str, optional
         The pieces that fill the kernel's slots other than <input> and <output>.
-    phase, group, tiles, exclusive, mode
+    phase, group, turn, side_by_side, tiles, exclusive, mode
         Fields of Params.
     state_bytes : int
         Scratch memory that the kernel binds.
@@ -204,8 +206,10 @@ def make_pass(
         0,
         phase,
         group,
+        turn,
+        side_by_side,
     )
-    uniforms[24:41] = [value % 2**32 for value in scalars]
+    uniforms[24:43] = [value % 2**32 for value in scalars]
     return Pass(
         PipelineKey(kernel, tuple(sorted(slots.items())), tuple(sorted(constants.items()))),
         uniforms.tobytes(),

@@ -9,13 +9,14 @@ from itertools import groupby
 from typing import Final
 
 from .passes import Pass, PipelineKey, bind, make_pass
-from .problem import Operator, Precision, ScanProblem
+from .problem import Dimension, Operator, Precision, ScanProblem
 from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Window, windows
 
 __all__ = ["KERNELS", "scan_passes"]
 
-KERNELS: Final = ("slices", "rows", "tiles", "chain")
-"""The ways to scan: an invocation a slice; a workgroup a slice; a workgroup a tile, in four passes or in one."""
+KERNELS: Final = ("slices", "rows", "tiles", "serial", "chain")
+"""The ways to scan: an invocation a slice; a workgroup a slice; a workgroup or an invocation a tile, in four passes; a
+workgroup a tile, in one."""
 
 _SLICES_A_WORKGROUP = 64
 _WORD_BYTES = 4
@@ -27,7 +28,7 @@ _MAX_SERIAL = {"slices": SPAN, "loops": 2 * TILE, "elements": 4 * TILE}
 """Elements that one invocation works through in one dispatch. Mesa's software drivers end every loop of an invocation
 after 65,535 iterations, inner loops counted, and leave the rest of the results unwritten (docs/kernels.md): so it is
 fewer where the elements of a run are gone through in loops."""
-_MAX_TILES_IN_SOFTWARE = 64
+_MAX_TILES_IN_SOFTWARE = 1024
 """For the same reason: the tiles that a workgroup goes through in a dispatch, should they all be exceptional."""
 
 _SHORT_SLICE = 256
@@ -36,12 +37,13 @@ _MANY_SLICES = 4096
 """As many slices side by side fill a device with an invocation each, and their memory accesses coalesce."""
 _MANY_ROWS = 256
 """As many slices fill a device with a workgroup each."""
-_MANY_SLICES_IN_SOFTWARE = 2 * _SLICES_A_WORKGROUP
-"""As many slices keep two cores of a CPU busy with an invocation each. In place, where a chain may not be used and the
-tile passes are slow on a CPU, half of them are enough."""
-_MANY_SIDE_BY_SIDE_IN_SOFTWARE = 32
-"""As many are worth an invocation each where they lie side by side, even on one core: a tile of one of them, in a
-chain, would be as many cache lines as it has elements. Not of 8 and 16 bits, several of which share a word."""
+_LANES_IN_SOFTWARE = 8
+"""Invocations that a core of a CPU takes at a time. Half as many slices for each core are worth an invocation each,
+which loses less by idle lanes than other kernels do by reading twice or waiting."""
+_FEW_SLICES_IN_SOFTWARE = 32 * _SLICES_A_WORKGROUP
+"""Up to as many go to workgroups of so few invocations, to reach all cores; with more, the workgroups cost more."""
+_MANY_ELEMENTS_IN_SOFTWARE = 128 * TILE
+"""From as many on, four passes with an invocation a tile take less time than a chain, which stores in bursts."""
 _FEW_ELEMENTS_IN_SOFTWARE = 2 * TILE
 """Up to as many, a second dispatch costs more than a chain saves."""
 
@@ -88,33 +90,45 @@ def scan_passes(
     if kernel == "slices":
         yield from _slices(problem, limits, chunks, one_buffer, in_place)
         return
-    if kernel in ("rows", "tiles") and limits.software:
+    if kernel == "rows" and limits.software:
         chunks[-1] = min(chunks[-1], _MAX_TILES_IN_SOFTWARE * TILE)
     offsets = (problem.input_offset, problem.output_offset)
     for window in windows(problem.batch, problem.axis, offsets, chunks):
         if kernel == "rows":
             yield _rows(problem, window, limits, one_buffer)
-        elif kernel == "tiles":
-            yield from _tiles(problem, window, limits, one_buffer, window.first // chunks[-1])
-        else:
+        elif kernel == "chain":
             yield from _chain(problem, window, limits, one_buffer, window.first // chunks[-1], silent)
+        else:
+            yield from _tiles(problem, window, limits, one_buffer, window.first // chunks[-1], kernel)
 
 
 def _choose(problem: ScanProblem, limits: Limits, in_place: bool) -> str:
     length, slices = problem.axis.size, problem.slices
     if length <= _SHORT_SLICE:
         return "slices"
-    side_by_side = problem.batch and abs(problem.batch[-1].output_stride) < abs(problem.axis.output_stride)
+    side_by_side = _is_side_by_side(problem.batch, problem.axis)
     if limits.software:
-        many = _SLICES_A_WORKGROUP if in_place else _MANY_SLICES_IN_SOFTWARE
-        if side_by_side and problem.element.itemsize >= _WORD_BYTES:
-            many = min(many, _MANY_SIDE_BY_SIDE_IN_SOFTWARE)
-        if slices >= many or slices * length <= _FEW_ELEMENTS_IN_SOFTWARE:
-            return "slices"
-        return "tiles" if in_place else "chain"
+        return _choose_in_software(problem, limits, in_place, side_by_side)
     if side_by_side and slices >= _MANY_SLICES:
         return "slices"
     return "rows" if slices >= _MANY_ROWS or length <= TILE else "tiles"
+
+
+def _choose_in_software(problem: ScanProblem, limits: Limits, in_place: bool, side_by_side: bool) -> str:
+    slices, elements = problem.slices, problem.slices * problem.axis.size
+    itemsize = problem.element.itemsize
+    many = limits.cores * _LANES_IN_SOFTWARE // 2
+    if side_by_side and itemsize >= _WORD_BYTES and elements > limits.near_elements:
+        # Far apart in memory, an invocation a slice pays where it takes several of them.
+        many = max(many, QUAD_BYTES // itemsize * _SLICES_A_WORKGROUP)
+    if slices >= many or elements <= _FEW_ELEMENTS_IN_SOFTWARE:
+        return "slices"
+    return "serial" if in_place or elements >= _MANY_ELEMENTS_IN_SOFTWARE else "chain"
+
+
+def _is_side_by_side(batch: Sequence[Dimension], axis: Dimension) -> bool:
+    """Whether neighbours in memory belong to different slices."""
+    return bool(batch) and abs(batch[-1].output_stride) < abs(axis.output_stride)
 
 
 def _slices(
@@ -169,8 +183,12 @@ def _slices(
                 constants["checked"] = 0
             else:
                 kernel, constants, quads = "scan_short", {}, False
+        if kernel == "scan_slices":
+            few = limits.software and window.slices <= _FEW_SLICES_IN_SOFTWARE
+            constants["lanes"] = _LANES_IN_SOFTWARE if few else _SLICES_A_WORKGROUP
         state = (window.slices * (1 + (_PROGRESS_WORDS if in_windows else 0))) if two_phases or in_windows else 1
-        workgroups = -(-window.slices // _SLICES_A_WORKGROUP)
+        lanes = constants.get("lanes", _SLICES_A_WORKGROUP)
+        workgroups = -(-window.slices // lanes)
         return _pass(
             kernel,
             constants,
@@ -201,16 +219,18 @@ def _rows(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool
     return _pass("scan_rows", {}, problem, window, window.slices, limits, one_buffer, state, slots=slots, quads=quads)
 
 
-def _tiles(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool, number: int) -> Iterator[Pass]:
-    by_tile = window.slices * -(-window.axis.size // TILE)
+def _tiles(
+    problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool, number: int, kernel: str
+) -> Iterator[Pass]:
+    """Yield the four passes over the tiles of a window, with a workgroup or an invocation a tile."""
+    tiles = -(-window.axis.size // TILE)
+    by_tile = window.slices * tiles
     state = 16 * window.slices + 12 * by_tile
-    quads = _in_quads(problem, window, limits, one_buffer)
-    kernels = [("scan_tile_totals", by_tile), ("scan_carries", window.slices), ("scan_tiles", by_tile)]
-    if problem.element.kind == "float":
-        kernels.insert(2, ("scan_repair", window.slices))
-    for kernel, workgroups in kernels:
-        one = _pass(
-            kernel,
+    turn = min(tiles, _MAX_TILES_IN_SOFTWARE) if limits.software else tiles
+
+    def one(name: str, workgroups: int, first: int = 0) -> Pass:
+        return _pass(
+            name,
             {},
             problem,
             window,
@@ -218,11 +238,19 @@ def _tiles(problem: ScanProblem, window: Window, limits: Limits, one_buffer: boo
             limits,
             one_buffer,
             state,
-            slots={"tile": "runs"},
-            quads=quads,
+            slots={} if "serial" in name else {"tile": "runs"},
+            quads=_in_quads(problem, window, limits, one_buffer),
             phase=number % 2,
+            group=first,
+            turn=turn,
         )
-        yield _of_state(one, "product", "opaque") if kernel == "scan_carries" else one
+
+    serial = kernel == "serial"
+    yield one("scan_serial_totals", -(-by_tile // _LANES_IN_SOFTWARE)) if serial else one("scan_tile_totals", by_tile)
+    yield _of_state(one("scan_carries", window.slices), "product", "opaque")
+    if problem.element.kind == "float":
+        yield from (one("scan_repair", window.slices, first) for first in range(0, tiles, turn))
+    yield one("scan_serial_tiles", -(-by_tile // _LANES_IN_SOFTWARE)) if serial else one("scan_tiles", by_tile)
 
 
 def _chain(
@@ -245,21 +273,17 @@ def _chain(
         limits,
         one_buffer,
         state,
-        slots=_tile_of_chain(problem, limits, quads),
+        slots=_tile_of_chain(problem, limits),
         quads=quads,
         phase=silent,
         group=number % 2,
     )
 
 
-def _tile_of_chain(problem: ScanProblem, limits: Limits, quads: bool) -> dict[str, str]:
+def _tile_of_chain(problem: ScanProblem, limits: Limits) -> dict[str, str]:
     """Return the pieces for a tile. What is too much code for a block was measured, see docs/kernels.md."""
-    on_lavapipe = limits.blocks == "written"
-    too_much = problem.precision is Precision.COMPENSATED or (on_lavapipe and _in_words(problem, limits))
-    if limits.blocks == "none" or too_much:
-        return {"tile": "runs"}
-    written = on_lavapipe and quads and problem.element.itemsize == _WORD_BYTES
-    return {"tile": "blocks", "block": "written" if written else "loops"}
+    too_much = problem.precision is Precision.COMPENSATED or (limits.columns and _in_words(problem, limits))
+    return {"tile": "blocks" if limits.blocks and not too_much else "runs"}
 
 
 def _of_state(one: Pass, *constants: str) -> Pass:
@@ -296,10 +320,10 @@ def _columns(problem: ScanProblem, window: Window, limits: Limits, one_buffer: b
 
 
 def _pays_in_quads(problem: ScanProblem, limits: Limits) -> bool:
-    """Whether several slices of whole words are worth the code: on lavapipe; SwiftShader compiles it for a minute."""
+    """Whether several slices of whole words are worth the code: SwiftShader compiles it for a minute."""
     too_much = problem.precision is Precision.COMPENSATED or _in_words(problem, limits)
     is_far = problem.slices * problem.axis.size > limits.near_elements
-    return limits.blocks == "written" and is_far and not too_much
+    return limits.columns and is_far and not too_much
 
 
 def _in_words(problem: ScanProblem, limits: Limits) -> bool:
@@ -336,6 +360,7 @@ def _pass(
     quads: bool = False,
     phase: int = 0,
     group: int = 0,
+    turn: int = 0,
 ) -> Pass:
     """Return a pass of a scan; `state` counts 32-bit words."""
     element = problem.element
@@ -366,5 +391,7 @@ def _pass(
         exclusive=problem.exclusive,
         phase=phase,
         group=group,
+        turn=turn,
+        side_by_side=_is_side_by_side(window.batch, window.axis),
         state_bytes=4 * state,
     )

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
 
 from .problem import Dimension
 
@@ -19,7 +18,6 @@ __all__ = [
     "RUN",
     "SPAN",
     "TILE",
-    "Blocks",
     "Limits",
     "Range",
     "Window",
@@ -42,10 +40,6 @@ SOFTWARE_DISPATCH_ELEMENTS = 2**24
 another's submission (1 second on Windows)."""
 
 
-Blocks = Literal["none", "loops", "written"]
-"""How an invocation of a chain takes blocks of 256 elements, see `Limits`."""
-
-
 @dataclass(frozen=True)
 class Limits:
     """What a plan must know of a device.
@@ -60,8 +54,13 @@ class Limits:
         The most workgroups in one dimension of a grid.
     software : bool
         Whether the adapter computes on the CPU.
-    blocks : {"none", "loops", "written"}
-        Whether an invocation of a chain takes whole blocks, and in which code: none, loops, or written out where that
+    cores : int
+        Of a software adapter: how many workgroups it computes at a time.
+    blocks : bool
+        Whether an invocation of a chain takes whole blocks of 256 elements, where that compiles in a few seconds
+        (docs/kernels.md).
+    columns : bool
+        Whether an invocation takes several slices that are side by side, of elements of 32 and 64 bits, where that
         compiles in a few seconds (docs/kernels.md).
     dispatch_elements : int
         The most elements of a dispatch, and of a submission.
@@ -79,7 +78,9 @@ class Limits:
     offset_alignment: int = 256
     workgroups: int = 65_535
     software: bool = False
-    blocks: Blocks = "none"
+    cores: int = 2
+    blocks: bool = False
+    columns: bool = False
     dispatch_elements: int = DISPATCH_ELEMENTS
     opaque: bool = True
     float64: bool = False

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dmlgpu import dtypes, reference
+from dmlgpu import dtypes, reference, scans
 from dmlgpu.passes import Plan
 from dmlgpu.plan import KERNELS
 from dmlgpu.problem import Layout, Operator, scan_problem
@@ -179,7 +179,7 @@ def test_what_is_behind_the_end_does_not_count(device: Device, kernel: str) -> N
             check_scan(device, x, "sum", 1, kernel=kernel, source=Layout.packed(x.shape, 1))
 
 
-@pytest.mark.parametrize("kernel", ["rows", "tiles", "chain"])
+@pytest.mark.parametrize("kernel", ["rows", "tiles", "serial", "chain"])
 def test_windows_that_begin_inside_a_span(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """21 tiles of which 11 fit: the second window begins in the first span and ends in the second."""
     monkeypatch.setattr(device, "limits", replace(device.limits, software=False, dispatch_elements=12 * TILE))
@@ -319,7 +319,7 @@ def early_infinity(tiles: int, operator: str) -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize("operator", ["sum", "product"])
-@pytest.mark.parametrize("kernel", ["tiles", "chain"])
+@pytest.mark.parametrize("kernel", ["tiles", "serial", "chain"])
 def test_many_tiles_behind_an_infinity(
     device: Device, kernel: str, operator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -369,7 +369,7 @@ def test_windows(device: Device, binding: int, monkeypatch: pytest.MonkeyPatch) 
         check_scan(device, x.reshape(-1, 1), "sum", 0, source=far, target=far)
 
 
-@pytest.mark.parametrize("kernel", ["rows", "tiles", "chain"])
+@pytest.mark.parametrize("kernel", ["rows", "tiles", "serial", "chain"])
 def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An exceptional tile ends its span, so later windows begin anywhere in theirs."""
     monkeypatch.setattr(device, "limits", replace(device.limits, dispatch_elements=5 * TILE))
@@ -378,6 +378,29 @@ def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest
         for row in x:
             check_scan(device, row, operator, 0, kernel=kernel)
     check_scan(device, cancelling(100_000), "sum", 0, kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", ["rows", "tiles", "serial"])
+def test_turns_of_few_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exceptional tiles, and the first absorbing result, anywhere in the turns of a window."""
+    monkeypatch.setattr(scans, "_MAX_TILES_IN_SOFTWARE", 3)
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=True))
+    for operator in ("sum", "product"):
+        check_scan(device, strewn(66_000, operator)[::5], operator, 1, kernel=kernel)
+        check_scan(device, behind(operator, "float32"), operator, 0, kernel=kernel, exclusive=True)
+        check_scan(device, early_infinity(20, operator), operator, 0, kernel=kernel, reverse=True)
+    for x in (cancelling(100_000), recovering(21), overflowing_span(36), handing_on(7 * TILE)):
+        check_scan(device, x, "sum", 0, kernel=kernel)
+    pair = np.stack([cancelling(9 * TILE), recovering(9)], axis=1)
+    check_scan(
+        device, pair, "sum", 0, kernel=kernel, source=Layout.packed(pair.shape), target=Layout.packed(pair.shape)
+    )
+
+
+@pytest.mark.parametrize("kernel", ["rows", "tiles", "serial"])
+def test_more_exceptional_tiles_than_a_loop_may_take(device: Device, kernel: str) -> None:
+    """Mesa ends the loops of an invocation after 65,535 iterations: where it takes all of these, at tile 2188."""
+    check_scan(device, cancelling(2300 * TILE + 5), "sum", 0, kernel=kernel, exclusive=True)
 
 
 def underflow() -> NDArray[np.float32]:

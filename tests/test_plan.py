@@ -24,7 +24,7 @@ from dmlgpu.problem import (
     round_problem,
     scan_problem,
 )
-from dmlgpu.windows import SPAN, Limits, Range, chunk_sizes, windows
+from dmlgpu.windows import SPAN, TILE, Limits, Range, chunk_sizes, windows
 
 F32 = by_name("float32")
 
@@ -116,12 +116,15 @@ def test_integers_have_nothing_to_repair() -> None:
 @pytest.mark.parametrize(
     ("sizes", "in_place", "expected"),
     [
-        ((128, 5000), False, ["scan_slices"]),
-        ((127, 5000), False, ["scan_chain_clear", "scan_chain"]),
+        ((8, 5000), False, ["scan_slices"]),
+        ((7, 5000), False, ["scan_chain_clear", "scan_chain"]),
         ((2, 4096), False, ["scan_slices"]),
         ((2, 4097), False, ["scan_chain_clear", "scan_chain"]),
-        ((64, 5000), True, ["scan_slices", "scan_slices"]),
-        ((63, 5000), True, ["scan_tile_totals", "scan_carries", "scan_repair", "scan_tiles"]),
+        ((7, 74_898), False, ["scan_chain_clear", "scan_chain"]),
+        ((7, 74_899), False, ["scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"]),
+        ((8, 74_899), False, ["scan_slices", "scan_slices"]),
+        ((8, 5000), True, ["scan_slices", "scan_slices"]),
+        ((7, 5000), True, ["scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"]),
         ((64, 16), True, ["scan_short"]),
         ((64, 32), True, ["scan_slices", "scan_slices"]),
     ],
@@ -131,22 +134,55 @@ def test_the_kernels_of_software(sizes: tuple[int, ...], in_place: bool, expecte
     assert kernels(plan.passes) == expected
 
 
+def test_more_cores_take_more_slices() -> None:
+    for slices, expected in ((31, "scan_chain"), (32, "scan_slices")):
+        assert kernels(plan_scan(packed_scan((slices, 5000), 1), Limits(software=True, cores=8)).passes)[-1] == expected
+
+
 @pytest.mark.parametrize(
-    ("slices", "element", "in_place", "expected"),
+    ("shape", "element", "expected"),
     [
-        (32, "float32", False, ["scan_slices"]),
-        (32, "int64", False, ["scan_slices"]),
-        (31, "float32", False, ["scan_chain_clear", "scan_chain"]),
-        (32, "uint8", False, ["scan_chain_clear", "scan_chain"]),
-        (32, "int32", True, ["scan_slices"]),
-        (31, "int32", True, ["scan_tile_totals", "scan_carries", "scan_tiles"]),
+        ((65_536, 8), "float32", "scan_slices"),
+        ((65_536, 64), "float32", "scan_slices"),
+        ((65_537, 64), "float32", "scan_serial_tiles"),
+        ((65_537, 255), "int32", "scan_serial_tiles"),
+        ((65_537, 256), "int32", "scan_slices"),
+        ((65_537, 127), "int64", "scan_serial_tiles"),
+        ((65_537, 128), "int64", "scan_slices"),
+        ((65_537, 64), "uint8", "scan_slices"),
+        ((65_537, 64), "float16", "scan_slices"),
+        ((65_537, 7), "uint8", "scan_chain"),
     ],
 )
-def test_the_kernels_of_software_for_slices_side_by_side(
-    slices: int, element: str, in_place: bool, expected: list[str]
-) -> None:
-    plan = plan_scan(packed_scan((5000, slices), 0, element), Limits(software=True), one_buffer=in_place)
-    assert kernels(plan.passes) == expected
+def test_the_kernels_of_software_for_slices_side_by_side(shape: tuple[int, ...], element: str, expected: str) -> None:
+    """An invocation a slice, but where whole rows of few words are far apart."""
+    assert kernels(plan_scan(packed_scan(shape, 0, element), Limits(software=True)).passes)[-1] == expected
+
+
+def test_neighbours_take_tiles_of_slices_that_are_neighbours() -> None:
+    for sizes, axis, expected in (((50_000, 3), 0, 1), ((3, 50_000), 1, 0), ((50_000,), 0, 0)):
+        for one in plan_scan(packed_scan(sizes, axis), Limits(), kernel="serial").passes:
+            assert np.frombuffer(one.uniforms, np.uint32)[42] == expected
+
+
+def test_few_slices_go_to_small_workgroups_on_software_adapters() -> None:
+    for limits, slices, expected in (
+        (Limits(software=True), 2048, (8, 256)),
+        (Limits(software=True), 2049, (64, 33)),
+        (Limits(), 2048, (64, 32)),
+    ):
+        (one,) = plan_scan(packed_scan((slices, 50), 1), limits, kernel="slices").passes
+        assert (dict(one.pipeline.constants)["lanes"], one.grid[0]) == expected
+
+
+def test_exceptional_tiles_are_repaired_in_turns_on_software_adapters() -> None:
+    """Mesa ends long loops: what one dispatch leaves, the next one does."""
+    for kernel in ("tiles", "serial"):
+        for limits, turns in ((Limits(software=True), [0, 1024, 2048]), (Limits(), [0])):
+            passes = plan_scan(packed_scan((2100 * TILE,), 0), limits, kernel=kernel).passes
+            repairs = [np.frombuffer(one.uniforms, np.uint32) for one in passes if one.pipeline.kernel == "scan_repair"]
+            assert [uniforms[40] for uniforms in repairs] == turns
+            assert {uniforms[41] for uniforms in repairs} == {1024 if limits.software else 2100}
 
 
 def test_single_runs_of_narrow_elements_are_read_in_quads_on_a_cpu() -> None:
@@ -161,28 +197,25 @@ def test_a_chain_in_place_is_refused_because_it_may_read_again_what_was_written(
 
 
 def test_the_shape_of_a_chain_s_workgroups() -> None:
-    """Blocks where the driver compiles them well, written out for words in quads alone; none for compensated sums."""
-    loops, written = Limits(software=True, blocks="loops"), Limits(software=True, blocks="written")
-    for limits, element, length, expected in (
-        (written, "float32", 50_000, ("blocks", "written")),
-        (written, "int32", 50_000, ("blocks", "written")),
-        (written, "float32", 50_001, ("blocks", "loops")),
-        (written, "float16", 50_000, ("blocks", "loops")),
-        (written, "int64", 50_000, ("blocks", "loops")),
-        (replace(written, float64=True), "float64", 50_000, ("blocks", "loops")),
-        (written, "float64", 50_000, ("runs", None)),
-        (loops, "float32", 50_000, ("blocks", "loops")),
-        (loops, "float64", 50_001, ("blocks", "loops")),
-        (Limits(software=True), "float32", 50_000, ("runs", None)),
+    """Blocks where the driver compiles them well; none for compensated sums, nor for float64 in words on lavapipe."""
+    swiftshader = Limits(software=True, blocks=True)
+    lavapipe = replace(swiftshader, columns=True)
+    for limits, element, expected in (
+        (lavapipe, "float32", "blocks"),
+        (lavapipe, "int64", "blocks"),
+        (replace(lavapipe, float64=True), "float64", "blocks"),
+        (lavapipe, "float64", "runs"),
+        (swiftshader, "float32", "blocks"),
+        (swiftshader, "float64", "blocks"),
+        (Limits(software=True), "float32", "runs"),
     ):
-        slots = dict(plan_scan(packed_scan((length,), 0, element), limits).passes[-1].pipeline.slots)
-        assert (slots["tile"], slots.get("block")) == expected
+        for length in (50_000, 50_001):
+            passes = plan_scan(packed_scan((length,), 0, element), limits, kernel="chain").passes
+            assert dict(passes[-1].pipeline.slots)["tile"] == expected
     layout = Layout.packed((50_000,))
     compensated = scan_problem(F32, Operator.SUM, layout, layout, axis=0, precision=Precision.COMPENSATED)
-    for limits in (loops, written):
-        assert dict(plan_scan(compensated, limits).passes[-1].pipeline.slots)["tile"] == "runs"
-    product_of_int64 = scan_problem(by_name("int64"), Operator.PRODUCT, layout, layout, axis=0)
-    assert dict(plan_scan(product_of_int64, written).passes[-1].pipeline.slots)["block"] == "loops"
+    for limits in (swiftshader, lavapipe):
+        assert dict(plan_scan(compensated, limits, kernel="chain").passes[-1].pipeline.slots)["tile"] == "runs"
 
 
 @pytest.mark.parametrize(
@@ -226,9 +259,12 @@ def test_an_invocation_never_loops_longer_than_software_drivers_allow(kernel: st
     limits = Limits(binding_bytes=2**31, software=True)
     for sizes, axis, one_buffer in (((100_000, 5000), 0, False), ((2, 500_000), 1, True)):
         plan = plan_scan(packed_scan(sizes, axis), limits, kernel=kernel, one_buffer=one_buffer)
-        lengths = {int(np.frombuffer(one.uniforms, np.uint32)[28]) for one in plan.passes}
-        most = {"scan_slices": SPAN, "scan_rows": 4 * SPAN, "scan_tiles": 4 * SPAN, "scan_chain": 2**31}
-        assert max(lengths) <= most[plan.passes[-1].pipeline.kernel]
+        for one in plan.passes:
+            uniforms = np.frombuffer(one.uniforms, np.uint32)
+            looped = {"scan_slices": uniforms[28], "scan_rows": uniforms[28], "scan_repair": uniforms[41] * TILE}
+            most = {"scan_slices": SPAN, "scan_rows": 1024 * TILE, "scan_repair": 1024 * TILE}
+            name = one.pipeline.kernel
+            assert looped.get(name, 0) <= most.get(name, 0)
 
 
 def test_progress_between_windows_stays_small() -> None:

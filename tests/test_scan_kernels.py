@@ -182,6 +182,7 @@ def test_no_neighbour_is_lost_in_a_shared_word(device: Device, dtype: str) -> No
 def test_more_slices_than_workgroups_in_a_dimension(device: Device) -> None:
     x = numbers((70_000, 65), np.uint8)
     check_scan(device, x, "sum", 1, kernel="tiles")
+    check_scan(device, x, "sum", 1, kernel="serial", reverse=True)
     check_scan(device, x, "sum", 1, kernel="slices", exclusive=True)
     tall = numbers((2, 70_001), np.float32)
     check_scan(device, tall, "sum", 0)
@@ -194,6 +195,25 @@ def test_grids_of_several_rows(device: Device, kernel: str, workgroups: int, mon
     monkeypatch.setattr(device, "limits", replace(device.limits, workgroups=workgroups))
     check_scan(device, numbers((11, 9000), np.float32), "sum", 1, kernel=kernel)
     check_scan(device, numbers((9, 1001), np.int64), "product", 0, kernel=kernel, reverse=True)
+
+
+@pytest.mark.parametrize("software", [False, True])
+def test_slices_in_workgroups_of_either_size(device: Device, software: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=software))
+    for shape, axis in (((130, 300), 1), ((300, 130), 0), ((65, 4100), 1), ((3, 17, 50), 1)):
+        x = numbers(shape, np.float32)
+        check_scan(device, x, "sum", axis, kernel="slices")
+        layout = Layout.packed(shape)
+        check_scan(device, x, "product", axis, kernel="slices", exclusive=True, source=layout, target=layout)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "int64"])
+def test_an_invocation_a_tile_of_slices_side_by_side(device: Device, dtype: str) -> None:
+    """Numbers of slices and tiles that are no multiples of a workgroup's invocations."""
+    for shape, axis in (((9000, 5), 0), ((2, 5000, 3), 1), ((5, 9000), 1)):
+        x = numbers(shape, dtype)
+        check_scan(device, x, "sum", axis, kernel="serial")
+        check_scan(device, x, "product", axis, kernel="serial", exclusive=True, reverse=True)
 
 
 COLUMNS = {
@@ -210,7 +230,7 @@ COLUMNS = {
 def test_columns(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where an invocation has whole words of adjacent slices, of 8 and 16 bits, or whole vectors of four words."""
     monkeypatch.setattr(device, "limits", replace(device.limits, near_elements=0))
-    lavapipe = replace(device.limits, software=True, float64=True, blocks="written")
+    lavapipe = replace(device.limits, software=True, float64=True, columns=True)
     shape, axis, source, target = COLUMNS[way]
     for operator, exclusive, reverse in [("sum", False, False), ("product", True, True)]:
         x = numbers(shape, dtype, operator)
@@ -220,7 +240,7 @@ def test_columns(device: Device, dtype: str, way: str, monkeypatch: pytest.Monke
         problem = scan_problem(element, Operator(operator), source, target, axis=axis, exclusive=exclusive)
         assert {one.pipeline.kernel for one in plan_scan(problem, lavapipe).passes} == {"scan_columns"}
         if element.itemsize >= 4:
-            assert "scan_columns" not in str(plan_scan(problem, replace(lavapipe, blocks="loops")))
+            assert "scan_columns" not in str(plan_scan(problem, replace(lavapipe, columns=False)))
             assert "scan_columns" not in str(plan_scan(problem, replace(lavapipe, near_elements=2**22)))
         check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
     if way == "tiles":

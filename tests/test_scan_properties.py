@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from hypothesis import given, settings
@@ -81,20 +79,17 @@ def test_any_scan(device: Device, data: st.DataObject) -> None:
     axis = data.draw(st.integers(-len(sizes), len(sizes) - 1))
     # A workgroup for each of a million slices takes minutes, and more scratch memory than a binding holds.
     kernels = KERNELS if math.prod(sizes) // max(sizes[axis], 1) <= 300 else ("slices",)
-    # The tiles of a chain that lavapipe takes seconds to compile; test_scan_kernels has their cases.
-    blocks = "none" if device.limits.blocks == "none" else "loops"
-    with mock.patch.object(device, "limits", replace(device.limits, blocks=blocks)):
-        check_scan(
-            device,
-            x,
-            operator,
-            axis,
-            exclusive=data.draw(st.booleans()),
-            reverse=data.draw(st.booleans()),
-            source=source,
-            target=target,
-            kernel=data.draw(st.sampled_from([None, *kernels])),
-        )
+    check_scan(
+        device,
+        x,
+        operator,
+        axis,
+        exclusive=data.draw(st.booleans()),
+        reverse=data.draw(st.booleans()),
+        source=source,
+        target=target,
+        kernel=data.draw(st.sampled_from([None, *kernels])),
+    )
 
 
 @settings(deadline=None, max_examples=60)

@@ -54,6 +54,8 @@ def test_the_kernels() -> None:
         "scan_elements",
         "scan_repair",
         "scan_rows",
+        "scan_serial_tiles",
+        "scan_serial_totals",
         "scan_short",
         "scan_slices",
         "scan_tile_totals",
@@ -116,8 +118,8 @@ def every_pipeline() -> set[PipelineKey]:
     variants = [
         Limits(opaque=False),
         Limits(float64=True),
-        Limits(blocks="loops"),
-        Limits(blocks="written", float64=True),
+        Limits(blocks=True),
+        Limits(blocks=True, float64=True),
     ]
     for sizes in ((5, 9008), (5, 9001), (5, 16), (5, 3)):
         layout, apart = Layout.packed(sizes), Layout.packed(sizes, 50_000)
@@ -128,13 +130,13 @@ def every_pipeline() -> set[PipelineKey]:
                 for limits, kernel in product(variants, KERNELS):
                     plans.append(plan_scan(problem, limits, one_buffer=one_buffer, kernel=kernel))
         compensated = scan_problem(FLOAT32, Operator.SUM, layout, layout, axis=1, precision=Precision.COMPENSATED)
-        plans += [plan_scan(compensated, Limits(blocks="written"), kernel=kernel) for kernel in KERNELS]
+        plans += [plan_scan(compensated, Limits(blocks=True), kernel=kernel) for kernel in KERNELS]
     layout, apart = Layout.packed((300, 512)), Layout.packed((300, 512), 200_000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
         elements = [one for one in ELEMENT_TYPES if one.itemsize < 4 or one in _elements(one_buffer)]
         for element, operator in product(elements, Operator):
             problem = scan_problem(element, operator, layout, target, axis=0)
-            limits = Limits(software=True, blocks="written", float64=True, near_elements=0)
+            limits = Limits(software=True, columns=True, float64=True, near_elements=0)
             plans.append(plan_scan(problem, limits, one_buffer=one_buffer))
     layout, apart = Layout.packed((5, 90)), Layout.packed((5, 90), 5000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
@@ -156,10 +158,9 @@ def every_pipeline() -> set[PipelineKey]:
 
 
 def test_every_kernel_type_and_variant_compiles(device: Device) -> None:
-    too_long = {"none": ("loops", "written"), "loops": ("written",), "written": ()}[device.limits.blocks]
-    keys = {key for key in every_pipeline() if dict(key.slots).get("block") not in too_long}
-    if device.limits.blocks != "written":
-        keys -= {key for key in keys if ("rows", "quads") in key.slots}
+    too_long = set() if device.limits.blocks else {("tile", "blocks")}
+    too_long |= set() if device.limits.columns else {("rows", "quads")}
+    keys = {key for key in every_pipeline() if not too_long & set(key.slots)}
     assert {key.kernel for key in keys} == set(shaders.kernel_names())
     assert {slot for key in keys for slot in key.slots if slot[0] == "input"} == {
         ("input", "separate"),
@@ -189,9 +190,8 @@ def test_every_kernel_type_and_variant_compiles_with_tint() -> None:
         source = shaders.resolve(kernel, dict(slots)).source
         modules[kernel, slots] = gpu_device.create_shader_module(code=source)
     # Pipelines with one set of constants each, but for the long ones, which take SwiftShader seconds: "make matrix"
-    # runs what it is given through Tint as well, which is all of them but blocks written out.
-    long = {("block", "written"), ("element", "f64_words"), ("element", "f32_compensated"), ("element", "int64")}
-    long.add(("rows", "quads"))
+    # runs what it is given through Tint as well, which is all of them but columns of whole words.
+    long = {("rows", "quads"), ("element", "f64_words"), ("element", "f32_compensated"), ("element", "int64")}
     short = {(key.kernel, key.slots): key.constants for key in keys if not long & set(key.slots)}
     assert {kernel for kernel, _ in short} == set(shaders.kernel_names())
     for kernel_and_slots, constants in short.items():

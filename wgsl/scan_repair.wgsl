@@ -1,5 +1,6 @@
 // Scans slices from the first tile that may be exceptional on, tile after tile, until only classes count: from there on
-// it works out what each tile begins with. Slices without such a tile take no time.
+// it works out what each tile begins with. Slices without such a tile take no time. A dispatch does the tiles of a
+// turn, and the next one goes on where it ended: software drivers end long loops.
 //
 // Grid: a workgroup of 256 invocations a slice.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries left; writes base of tiles behind
@@ -23,13 +24,30 @@ var<workgroup> totals: array<u32, 256>;
 // What comes before tile `tile`, which follows tiles of the window that are not exceptional.
 fn carry_into(slice: u32, tile: u32) -> Carry {
     var result = carry_before(slice);
-    for (var t = 0u; t < tile; t += 1u) {
+    var t = 0u;
+    let in_span = (result.tiles + tile) % FANOUT;
+    if (in_span < tile) {
+        // The first tile of a span: its base is s.
+        t = tile - in_span;
+        result = Carry(tile_accumulator(slice, t, TILE_BASE), identity(), identity(), 0u, true);
+    }
+    for (; t < tile; t += 1u) {
         result = carry_on(result, tile_accumulator(slice, t, TILE_TOTAL), result.last);
     }
     if (tile > 0u) {
         result.last = tile_accumulator(slice, tile - 1u, TILE_END);
     }
     return result;
+}
+
+// The tile that the turn begins with; NO_TILE where none up to its end may be exceptional, or where only classes count.
+fn first_of_turn(slice: u32) -> u32 {
+    let suspect = state_word(slice_word(slice) + SUSPECT);
+    let is_done = state_word(slice_word(slice) + ABSORBED) != NO_TILE;
+    if (is_done || suspect >= min(params.tiles, params.group + params.turn)) {
+        return NO_TILE;
+    }
+    return max(suspect, params.group);
 }
 
 @compute @workgroup_size(LANES)
@@ -39,35 +57,42 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         return;
     }
     if (lane == 0u) {
-        first_tile = state_word(slice_word(slice) + SUSPECT);
+        first_tile = first_of_turn(slice);
     }
-    let suspect = workgroupUniformLoad(&first_tile);
-    if (suspect == NO_TILE) {
+    let first = workgroupUniformLoad(&first_tile);
+    if (first == NO_TILE) {
         return;
     }
     begin_workgroup(lane);
     if (lane == 0u) {
-        carry = carry_into(slice, suspect);
+        if (first == state_word(slice_word(slice) + SUSPECT)) {
+            carry = carry_into(slice, first);
+        } else {
+            carry = load_carry(carry_after_word(slice));
+        }
         goes_on = u32(!is_absorbed(carry));
     }
     let place = place_of(slice);
-    var tile = suspect;
+    let end_of_turn = min(params.tiles, params.group + params.turn);
+    var tile = first;
     while (workgroupUniformLoad(&goes_on) == 1u) {
         let begin = tile * TILE;
         let input = place.input + begin * params.input_axis_stride;
         let output = place.output + begin * params.output_axis_stride;
         let count = min(params.length - begin, TILE);
         fold_tile(lane, input, count, false);
-        let settled = settle_tile(lane, input, output, count, tile & 1u, false);
+        let settled = settle_tile(lane, input, output, count, tile - first, false);
         put_tile(lane, output, count, settled);
         tile += 1u;
+        workgroupBarrier();
         if (lane == 0u) {
-            goes_on = u32(tile < params.tiles && !is_absorbed(carry));
+            goes_on = u32(tile < end_of_turn && !is_absorbed(carry));
             set_tile_accumulator(slice, tile - 1u, TILE_END, carry.last);
         }
     }
     // Behind an absorbing result: each invocation folds the classes of some tiles, then gives each what comes before.
-    let share = (params.tiles - tile + LANES - 1u) / LANES;
+    let rest = select(0u, params.tiles - tile, is_absorbed(carry));
+    let share = (rest + LANES - 1u) / LANES;
     let mine = min(tile + lane * share, params.tiles);
     let end = min(mine + share, params.tiles);
     var class_word = 0u;
@@ -87,9 +112,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     }
     workgroupBarrier();
     if (lane == LANES - 1u) {
-        set_state_word(slice_word(slice) + ABSORBED, tile);
-        if (tile < params.tiles) {
+        if (rest > 0u) {
             carry = carry_exceptional(base);
+        }
+        if (rest > 0u || tile == params.tiles) {
+            set_state_word(slice_word(slice) + ABSORBED, tile);
         }
         store_carry(carry_after_word(slice), carry);
     }

@@ -37,10 +37,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let output = place.output + begin * params.output_axis_stride;
         let count = min(params.length - begin, TILE);
         fold_tile(lane, input, count, classes);
-        let settled = settle_tile(lane, input, output, count, tile & 1u, classes);
+        let settled = settle_tile(lane, input, output, count, tile, classes);
         put_tile(lane, output, count, settled);
         classes = settled.absorbed;
     }
+    workgroupBarrier();
     if (lane == 0u && params.suspend == 1u) {
         store_carry(slice * CARRY_WORDS, carry);
     }

@@ -1,9 +1,9 @@
 // Scans whole slices, or windows of whole runs, one invocation a slice, a run at a time.
 //
 // For many slices, and where software adapters would wait long at barriers.
-// Grid: workgroups of 64 invocations; an invocation a slice.
+// Grid: workgroups of `lanes` invocations; an invocation a slice.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 101 words a slice, used between windows and phases.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase, checked.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase, checked, lanes.
 // Bytes moved: one read and one write an element; in two phases, and for exceptional tiles, two reads.
 
 #import "lib/params.wgsl"
@@ -18,6 +18,9 @@
 #import <writes>
 #import "lib/left_fold.wgsl"
 
+// 8 where there are few slices and software drivers would leave cores idle.
+override lanes: u32 = 64u;
+
 // Takes in the run of `count` elements from element `i` of the slice on, and writes its results.
 fn scan_run(i: u32, count: u32, place: Place, by_left_fold: bool, progress: ptr<function, Progress>) {
     let items = load_run(place.input, params.input_axis_stride, count);
@@ -27,9 +30,9 @@ fn scan_run(i: u32, count: u32, place: Place, by_left_fold: bool, progress: ptr<
     }
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(lanes)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let slice = workgroup_number(workgroup) * 64u + lane;
+    let slice = workgroup_number(workgroup) * lanes + lane;
     if (slice >= params.count) {
         return;
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ import wgpu
 
 from ..dtypes import by_name
 from ..errors import DeviceError, SoftwareAdapterWarning
-from ..windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Blocks, Limits
+from ..windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Limits
 from .adapters import AdapterDescription
 from .backend import MAPPABLE_FEATURE
 
@@ -47,17 +48,19 @@ def limits_of(gpu_device: Any, adapter: AdapterDescription) -> Limits:
         offset_alignment=granted["min-storage-buffer-offset-alignment"],
         workgroups=granted["max-compute-workgroups-per-dimension"],
         software=adapter.is_software,
-        blocks=_blocks(adapter),
+        cores=_cores(),
+        blocks=adapter.is_software and adapter.backend == "Vulkan",  # Mesa compiles them for OpenGL for 40 s
+        columns=adapter.is_lavapipe,
         dispatch_elements=SOFTWARE_DISPATCH_ELEMENTS if adapter.is_software else DISPATCH_ELEMENTS,
         float64=all(feature in gpu_device.features for feature in _FLOAT64_FEATURES),
     )
 
 
-def _blocks(adapter: AdapterDescription) -> Blocks:
-    """Return how chains take blocks: Mesa takes up to forty seconds to compile their loops for OpenGL."""
-    if adapter.is_lavapipe:
-        return "written"
-    return "loops" if adapter.is_software and adapter.backend == "Vulkan" else "none"
+def _cores() -> int:
+    """Return how many CPUs this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def warn_of_software(adapter: AdapterDescription) -> None:

@@ -1,4 +1,4 @@
-// A block of 256 elements by one invocation. Needs <reads>, <writes> and <block>.
+// A block of 256 elements by one invocation, in loops, with its runs in memory. Needs <reads> and <writes>.
 
 #import "lib/run.wgsl"
 
@@ -26,4 +26,41 @@ fn put_run(first: u32, output: u32, count: u32, before: Accumulator, results: Ru
     store_run(output + first * stride, stride, count - min(first, count), run);
 }
 
-#import <block>
+// Takes in the block of this invocation, `first` elements into the tile.
+fn fold_block(first: u32, input: u32, count: u32, classes: bool) {
+    for (var j = 0u; j < 16u; j += 1u) {
+        let run = take_run(first + j * 16u, input, count, classes);
+        runs[j] = run;
+        heads[j] = run[15];
+    }
+    heads = scan_totals(heads);
+}
+
+// Turns runs into results that go on from q, where `present`.
+fn results_of_block(present: bool, q: Accumulator) {
+    var start = q;
+    var goes_on = present;
+    for (var j = 0u; j < 16u; j += 1u) {
+        runs[j] = results_of_run(goes_on, start, runs[j]);
+        start = append(present, q, heads[j]);
+        goes_on = true;
+    }
+}
+
+fn store_block(first: u32, output: u32, count: u32, before: Accumulator) {
+    var last = before;
+    for (var j = 0u; j < 16u; j += 1u) {
+        let run = runs[j];
+        put_run(first + j * 16u, output, count, last, run);
+        last = run[15];
+    }
+}
+
+// The largest magnitude of the first `members` results.
+fn largest_of_block(members: u32) -> u32 {
+    var largest = 0u;
+    for (var j = 0u; j < 16u; j += 1u) {
+        largest = max(largest, largest_of_run(runs[j], members - min(j * 16u, members)));
+    }
+    return largest;
+}

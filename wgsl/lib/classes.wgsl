@@ -5,36 +5,66 @@ const HAS_OTHER = 2u;        // a sum's negative infinity, a product's zero
 const HAS_NAN = 4u;
 const IS_NEGATIVE = 8u;      // a product's: an odd number of negative elements
 
-fn top_word(a: Accumulator) -> u32 {
-    return to_words(a)[WORDS - 1u];
+// What tells the class of some elements, without a branch for each: extremes of their bits.
+struct Extremes {
+    positive: i32,     // a sum's: the largest as signed numbers, which infinity and NaN are without a sign
+    negative: u32,     // a sum's: the largest as unsigned numbers, which they are with one
+    smallest: u32,     // a product's: magnitudes
+    largest: u32,
+    signs: u32,        // a product's: in the top bit, whether an odd number are negative
 }
 
-fn is_nan(a: Accumulator) -> bool {
-    return (magnitude(a) > INFINITE) | (is_exceptional(a) & (WORDS == 2u) & (to_words(a).x != 0u));
+// Orders elements as their magnitudes, NaN above infinity: the upper word, and in its last bit whether the lower one is
+// not 0.
+fn sketch(a: Accumulator) -> u32 {
+    let words = to_words(a);
+    return words[WORDS - 1u] | select(0u, 1u, (WORDS == 2u) & (words.x != 0u));
 }
 
-// The class of an element but for a product's sign: to be joined with `|`.
-fn class_bits(a: Accumulator) -> u32 {
-    if (is_nan(a)) {
-        return HAS_NAN;
-    }
+fn extend(before: Extremes, a: Accumulator) -> Extremes {
+    let bits = sketch(a);
+    let size = bits & 0x7fffffffu;
+    return Extremes(
+        max(before.positive, bitcast<i32>(bits)),
+        max(before.negative, bits),
+        min(before.smallest, size),
+        max(before.largest, size),
+        before.signs ^ bits,
+    );
+}
+
+fn class_of_extremes(found: Extremes) -> u32 {
     if (product) {
-        return select(0u, HAS_INFINITY, is_exceptional(a)) | select(0u, HAS_OTHER, is_zero(a));
+        let has_infinity = select(0u, HAS_INFINITY, found.largest == INFINITE);
+        let has_zero = select(0u, HAS_OTHER, found.smallest == 0u);
+        let is_negative = select(0u, IS_NEGATIVE, (found.signs >> 31u) == 1u);
+        return select(0u, HAS_NAN, found.largest > INFINITE) | has_infinity | has_zero | is_negative;
     }
-    return select(0u, select(HAS_INFINITY, HAS_OTHER, (top_word(a) >> 31u) == 1u), is_exceptional(a));
+    let has_positive = select(0u, HAS_INFINITY, found.positive == i32(INFINITE));
+    let has_negative = select(0u, HAS_OTHER, found.negative == (INFINITE | 0x80000000u));
+    return select(0u, HAS_NAN, found.largest > INFINITE) | has_positive | has_negative;
 }
 
 // The class of a run's elements, whatever comes first.
 fn class_bits_of_run(run: Run) -> u32 {
-    let any = class_bits(run[0]) | class_bits(run[1]) | class_bits(run[2]) | class_bits(run[3])
-        | class_bits(run[4]) | class_bits(run[5]) | class_bits(run[6]) | class_bits(run[7])
-        | class_bits(run[8]) | class_bits(run[9]) | class_bits(run[10]) | class_bits(run[11])
-        | class_bits(run[12]) | class_bits(run[13]) | class_bits(run[14]) | class_bits(run[15]);
-    let signs = top_word(run[0]) ^ top_word(run[1]) ^ top_word(run[2]) ^ top_word(run[3])
-        ^ top_word(run[4]) ^ top_word(run[5]) ^ top_word(run[6]) ^ top_word(run[7])
-        ^ top_word(run[8]) ^ top_word(run[9]) ^ top_word(run[10]) ^ top_word(run[11])
-        ^ top_word(run[12]) ^ top_word(run[13]) ^ top_word(run[14]) ^ top_word(run[15]);
-    return any | select(0u, IS_NEGATIVE, product && (signs >> 31u) == 1u);
+    var found = Extremes(0, 0u, INFINITE, 0u, 0u);
+    found = extend(found, run[0]);
+    found = extend(found, run[1]);
+    found = extend(found, run[2]);
+    found = extend(found, run[3]);
+    found = extend(found, run[4]);
+    found = extend(found, run[5]);
+    found = extend(found, run[6]);
+    found = extend(found, run[7]);
+    found = extend(found, run[8]);
+    found = extend(found, run[9]);
+    found = extend(found, run[10]);
+    found = extend(found, run[11]);
+    found = extend(found, run[12]);
+    found = extend(found, run[13]);
+    found = extend(found, run[14]);
+    found = extend(found, run[15]);
+    return class_of_extremes(found);
 }
 
 fn join_classes(a: u32, b: u32) -> u32 {

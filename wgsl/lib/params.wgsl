@@ -23,10 +23,11 @@ struct Params {
     zero: u32,                  // 0, unknown to the compiler
     phase: u32,                 // of scan_slices: what a window's pass does; of scan_chain: 0, but in tests
     group: u32,                 // of scan_slices: elements of the slice before the windows that share their phases;
-                                // of scan_chain: which of two carries the window begins with
-    unused_0: u32,
-    unused_1: u32,
-    unused_2: u32,
+                                // of scan_chain: which of two carries the window begins with;
+                                // of scan_repair: the first tile of its turn
+    turn: u32,                  // of scan_repair: the tiles of a turn
+    side_by_side: u32,          // of scan_serial_*: 1 where neighbours in memory belong to different slices
+    unused: u32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;

@@ -37,8 +37,8 @@ fn climb(stride: u32, member: u32, h: Accumulator, progress: ptr<function, Progr
     return append(member >= stride, before, h);
 }
 
-// Takes in run number `run` of the tile, whose fold is r, and works out q for the run after it.
-fn close_run(run: u32, progress: ptr<function, Progress>) {
+// Takes in run number `run` of the tile, whose fold is r, and works out q for the run after it. Returns h of the run.
+fn close_run(run: u32, progress: ptr<function, Progress>) -> Accumulator {
     // Hillis-Steele, a run at a time: a step of stride 2^k needs what the runs 2^k back held before that step.
     let member = run % FANOUT;
     var h = climb(1u, member, (*progress).r, progress);
@@ -59,6 +59,7 @@ fn close_run(run: u32, progress: ptr<function, Progress>) {
     }
     (*progress).q = q;
     (*progress).has_q = true;
+    return h;
 }
 
 // Goes on to the next tile, after the last run of a full one: `by_left_fold` if its results are those of the left fold.

@@ -8,7 +8,8 @@
 #import <writes>
 #import <tile>
 
-// What the tile goes on from, and after settle_tile what the next one does (for invocation 0).
+// What the tile goes on from, and after settle_tile what the next one does: for invocation 0 where `number` is 0, else
+// behind a barrier.
 var<workgroup> carry: Carry;
 var<workgroup> ends: array<Accumulator, LANES>;
 // 1 if a result of the tile is exceptional. Two, so that one can be reset while the other is in use.
@@ -32,8 +33,12 @@ struct Settled {
 }
 
 // Works out the results of the tile of `count` elements at these places, and the next carry. `classes`: the elements
-// were read as classes. `parity` alternates between 0 and 1 from tile to tile.
-fn settle_tile(lane: u32, input: u32, output: u32, count: u32, parity: u32, classes: bool) -> Settled {
+// were read as classes. `number` is the tile's among those that the workgroup takes.
+fn settle_tile(lane: u32, input: u32, output: u32, count: u32, number: u32, classes: bool) -> Settled {
+    let parity = number & 1u;
+    // Invocations take turns at left folds: software drivers end an invocation's loops after so many iterations, and do
+    // not count those in which neither it nor its seven neighbours are (docs/kernels.md).
+    let writer = (number * 8u) % LANES;
     workgroupBarrier();
     if (lane == 0u) {
         atomicStore(&exceptional[1u - parity], 0u);
@@ -43,7 +48,8 @@ fn settle_tile(lane: u32, input: u32, output: u32, count: u32, parity: u32, clas
     if (classes) {
         base = carry.last;
     }
-    var settled = Settled(carry.last, false, is_absorbed(carry));
+    let before = carry.last;
+    var settled = Settled(before, false, is_absorbed(carry));
     let largest = finish_tile(lane, present, base, count);
     if (EXCEPTIONS && largest >= INFINITE && !classes) {
         atomicStore(&exceptional[parity], 1u);
@@ -53,12 +59,13 @@ fn settle_tile(lane: u32, input: u32, output: u32, count: u32, parity: u32, clas
     settled.written = EXCEPTIONS && atomicLoad(&exceptional[parity]) == 1u;
     if (lane > 0u) {
         settled.before = ends[lane - 1u];
-    } else if (settled.written) {
-        carry = carry_exceptional(write_left_fold(present, carry.last, input, output, count));
     } else if (classes) {
         carry = carry_exceptional(ends[LANES - 1u]);
-    } else {
+    } else if (!settled.written) {
         carry = carry_on(carry, total_of_tile, ends[LANES - 1u]);
+    }
+    if (settled.written && lane == writer) {
+        carry = carry_exceptional(write_left_fold(present, before, input, output, count));
     }
     return settled;
 }

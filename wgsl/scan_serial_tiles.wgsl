@@ -1,0 +1,71 @@
+// Scans each tile of each slice and writes the results, but for those that scan_repair wrote: as scan_tiles, with an
+// invocation a tile. For software adapters, which pay for barriers.
+//
+// Grid: workgroups of 8 invocations, as many as a CPU takes at a time; an invocation a tile.
+// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries and scan_repair left.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
+// Bytes moved: one read and one write an element; 16 read a tile.
+
+#import "lib/params.wgsl"
+#import <input>
+#import <output>
+#import "lib/elements.wgsl"
+#import "lib/order.wgsl"
+#import "lib/progress.wgsl"
+#import "lib/run.wgsl"
+#import <reads>
+#import <writes>
+#import "lib/tile_state.wgsl"
+#import "lib/serial_tile.wgsl"
+
+// What comes before a tile, as if it were one long span.
+fn carry_into(slice: u32, tile: u32) -> Carry {
+    let start = carry_before(slice);
+    var result = start;
+    result.s = tile_accumulator(slice, tile, TILE_BASE);
+    result.has_s = tile > 0u || has_base(start);
+    result.tiles = 0u;
+    if (tile > 0u) {
+        result.last = tile_accumulator(slice, tile - 1u, TILE_END);
+    }
+    return result;
+}
+
+@compute @workgroup_size(LANES)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let number = workgroup_number(workgroup) * LANES + lane;
+    if (number >= params.count * params.tiles) {
+        return;
+    }
+    let here = tile_of(number);
+    let classes = EXCEPTIONS && here.tile >= state_word(slice_word(here.slice) + ABSORBED);
+    if (EXCEPTIONS && !classes && here.tile >= state_word(slice_word(here.slice) + SUSPECT)) {
+        return;
+    }
+    let begin = here.tile * TILE;
+    let count = min(params.length - begin, TILE);
+    var place = place_of(here.slice);
+    place.input += begin * params.input_axis_stride;
+    place.output += begin * params.output_axis_stride;
+    var progress: Progress;
+    begin_tile(&progress, carry_into(here.slice, here.tile));
+    for (var i = 0u; i < count; i += FANOUT) {
+        let members = min(count - i, FANOUT);
+        var items = load_run(place.input, params.input_axis_stride, members);
+        if (EXCEPTIONS && classes) {
+            items = classes_of_run(items);
+        }
+        let r = fold_run(items);
+        let results = results_of_run(progress.has_q, progress.q, r);
+        var run = results;
+        if (params.exclusive == 1u) {
+            run = shifted_run(progress.last, results);
+        }
+        store_run(place.output, params.output_axis_stride, members, run);
+        progress.last = results[15];
+        progress.r = r[15];
+        close_run(i >> RUN_SHIFT, &progress);
+        place.input += FANOUT * params.input_axis_stride;
+        place.output += FANOUT * params.output_axis_stride;
+    }
+}

@@ -1,0 +1,64 @@
+// Reduces each tile of each slice to its total, and to what tells whether it may be exceptional: as scan_tile_totals,
+// with an invocation a tile. For software adapters, which pay for barriers.
+//
+// Grid: workgroups of 8 invocations, as many as a CPU takes at a time; an invocation a tile.
+// Bindings: 0 params, 1 input (absent where input_in_output), 2 output (not written), 3 state: writes 11 words a tile.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
+// Bytes moved: one read an element; 44 written a tile.
+
+#import "lib/params.wgsl"
+#import <input>
+#import <output>
+#import "lib/elements.wgsl"
+#import "lib/order.wgsl"
+#import "lib/progress.wgsl"
+#import "lib/run.wgsl"
+#import <reads>
+#import <writes>
+#import "lib/tile_state.wgsl"
+#import "lib/serial_tile.wgsl"
+#import "lib/classes.wgsl"
+
+@compute @workgroup_size(LANES)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let number = workgroup_number(workgroup) * LANES + lane;
+    if (number >= params.count * params.tiles) {
+        return;
+    }
+    let here = tile_of(number);
+    let begin = here.tile * TILE;
+    let count = min(params.length - begin, TILE);
+    var place = place_of(here.slice).input + begin * params.input_axis_stride;
+    var progress = begin_slice();
+    // Of the runs before the last: p of the blocks, h of the run before it.
+    var p = identity();
+    var h = identity();
+    var next_h = identity();
+    var largest_r = 0u;
+    var class_word = 0u;
+    for (var i = 0u; i < count; i += FANOUT) {
+        let members = min(count - i, FANOUT);
+        let items = load_run(place, params.input_axis_stride, members);
+        let r = fold_run(items);
+        if (EXCEPTIONS) {
+            largest_r = max(largest_r, largest_of_run(r, members));
+            let results = results_of_run(progress.has_q, progress.q, r);
+            progress.largest = max(progress.largest, largest_of_run(results, members));
+            // Of whole tiles: nothing comes behind the last one, which alone may have fewer elements.
+            class_word = join_classes(class_word, class_bits_of_run(items));
+        }
+        progress.r = r[15];
+        p = progress.p;
+        h = next_h;
+        next_h = close_run(i >> RUN_SHIFT, &progress);
+        place += FANOUT * params.input_axis_stride;
+    }
+    let word = tile_word(here.slice, here.tile);
+    set_tile_accumulator(here.slice, here.tile, TILE_TOTAL, progress.p);
+    set_tile_accumulator(here.slice, here.tile, TILE_P, p);
+    set_tile_accumulator(here.slice, here.tile, TILE_H, h);
+    set_tile_accumulator(here.slice, here.tile, TILE_R, progress.r);
+    set_state_word(word + TILE_LARGEST, progress.largest);
+    set_state_word(word + TILE_LARGEST_R, largest_r);
+    set_state_word(word + TILE_CLASS, class_word);
+}
