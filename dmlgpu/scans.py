@@ -31,6 +31,8 @@ fewer where the elements of a run are gone through in loops."""
 _MAX_TILES_IN_SOFTWARE = 1024
 """For the same reason: the tiles that a workgroup goes through in a dispatch, should they all be exceptional."""
 
+_MANY_SHORT_ELEMENTS = 2**16
+"""From as many on, slices of a single run are worth a pipeline that knows their length."""
 _SHORT_SLICE = 256
 """Slices up to this length are scanned by an invocation each: a workgroup's lanes would be mostly idle."""
 _MANY_SLICES = 4096
@@ -159,7 +161,7 @@ def _slices(
         )
 
     def one(window: Window, phase: int, first: int) -> Pass:
-        constants = {"phase": phase}
+        constants = {"phase": phase, "in_windows": int(in_windows)}
         kernel = "scan_elements" if by_element else "scan_slices"
         columns = 1 if by_element or two_phases or length <= RUN else _columns(problem, window, limits, one_buffer)
         if columns > 1:
@@ -167,7 +169,7 @@ def _slices(
             workgroups = -(-window.slices // (columns * _SLICES_A_WORKGROUP))
             return _pass(
                 "scan_columns",
-                {"columns": columns},
+                {"columns": columns, "in_windows": int(in_windows)},
                 problem,
                 window,
                 workgroups,
@@ -178,11 +180,8 @@ def _slices(
             )
         quads = not by_element and _in_quads(problem, window, limits, one_buffer)
         if length <= RUN and not in_windows:
-            # A single run: its results are a left fold. On a CPU, quads pay where they hold more than four elements.
-            if quads and length == RUN and (problem.element.itemsize < _WORD_BYTES or not limits.software):
-                constants["checked"] = 0
-            else:
-                kernel, constants, quads = "scan_short", {}, False
+            is_many = problem.slices * length >= _MANY_SHORT_ELEMENTS
+            kernel, constants = "scan_short", {"slice_length": length if is_many else 0}
         if kernel == "scan_slices":
             few = limits.software and window.slices <= _FEW_SLICES_IN_SOFTWARE
             constants["lanes"] = _LANES_IN_SOFTWARE if few else _SLICES_A_WORKGROUP

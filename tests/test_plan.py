@@ -93,7 +93,8 @@ def test_a_whole_problem_that_fits_is_one_window() -> None:
         ((10**6, 3), 1, ["scan_short"]),
         ((10**6, 4), 1, ["scan_short"]),
         ((10**6, 15), 1, ["scan_short"]),
-        ((10**6, 16), 1, ["scan_slices"]),
+        ((10**6, 16), 1, ["scan_short"]),
+        ((10**6, 17), 1, ["scan_slices"]),
         ((16, 10**6), 0, ["scan_short"]),
         ((5, 256), 1, ["scan_slices"]),
         ((5, 257), 1, ["scan_rows"]),
@@ -185,10 +186,20 @@ def test_exceptional_tiles_are_repaired_in_turns_on_software_adapters() -> None:
             assert {uniforms[41] for uniforms in repairs} == {1024 if limits.software else 2100}
 
 
-def test_single_runs_of_narrow_elements_are_read_in_quads_on_a_cpu() -> None:
-    for element, expected in (("uint8", "scan_slices"), ("float16", "scan_slices"), ("int64", "scan_short")):
-        assert kernels(plan_scan(packed_scan((1000, 16), 1, element), Limits(software=True)).passes) == [expected]
-        assert kernels(plan_scan(packed_scan((1000, 16), 1, element), Limits()).passes) == ["scan_slices"]
+def test_many_slices_of_a_single_run_have_pipelines_that_know_their_length() -> None:
+    for sizes, expected in (((4096, 16), 16), ((4095, 16), 0), ((21_846, 3), 3), ((21_845, 3), 0)):
+        for limits in (Limits(), Limits(software=True)):
+            (one,) = plan_scan(packed_scan(sizes, 1), limits).passes
+            assert one.pipeline.kernel == "scan_short"
+            assert dict(one.pipeline.constants)["slice_length"] == expected
+
+
+def test_only_slices_in_windows_have_the_code_for_them() -> None:
+    for length, expected in ((SPAN, {0}), (SPAN + 1, {1})):
+        for axis, sizes in ((1, (256, length)), (0, (length, 256))):
+            limits = Limits(binding_bytes=2**31, software=True, columns=True)
+            passes = plan_scan(packed_scan(sizes, axis), limits, kernel="slices").passes
+            assert {dict(one.pipeline.constants)["in_windows"] for one in passes} == expected
 
 
 def test_a_chain_in_place_is_refused_because_it_may_read_again_what_was_written() -> None:

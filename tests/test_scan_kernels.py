@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dmlgpu import dtypes, reference
+from dmlgpu import dtypes, reference, scans
 from dmlgpu.plan import KERNELS, plan_scan
 from dmlgpu.problem import Layout, Operator, scan_problem
 from dmlgpu.runtime.device import Device
@@ -205,6 +205,25 @@ def test_slices_in_workgroups_of_either_size(device: Device, software: bool, mon
         check_scan(device, x, "sum", axis, kernel="slices")
         layout = Layout.packed(shape)
         check_scan(device, x, "product", axis, kernel="slices", exclusive=True, source=layout, target=layout)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int64", "float64"])
+def test_many_short_slices(device: Device, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their pipelines know how long they are: every length, read by vectors and by element."""
+    monkeypatch.setattr(scans, "_MANY_SHORT_ELEMENTS", 0)
+    for length in range(1, 17):
+        x = numbers((70, length), dtype)
+        plan = plan_scan(
+            scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, *[Layout.packed(x.shape)] * 2, axis=1), device.limits
+        )
+        assert dict(plan.passes[0].pipeline.constants)["slice_length"] == length
+        for exclusive in (False, True):
+            check_scan(device, x, "sum", 1, exclusive=exclusive)
+            check_scan(device, x, "sum", 1, exclusive=exclusive, reverse=True)
+        if length in (3, 16):
+            layout = Layout.packed(x.shape)
+            check_scan(device, x, "product", 1, source=layout, target=layout)
+            check_scan(device, numbers((length, 70), dtype), "sum", 0)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "int64"])

@@ -5,7 +5,7 @@
 // what they read of a row is still in a cache, and its page known, when the next of them comes to it.
 // Grid: workgroups of 64 invocations; an invocation `columns` slices.
 // Bindings: 0 params, 1 input (absent in place), 2 output (slot: owned), 3 state: 101 words a slice, between windows.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, columns (2 or 4); phase as it is.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, columns (2 or 4), in_windows; phase as it is.
 // Bytes moved: one read and one write an element; exceptional tiles are read twice.
 
 #import "lib/params.wgsl"
@@ -29,7 +29,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var b = begin_slice();
     var c = begin_slice();
     var d = begin_slice();
-    if (is_there && params.resume == 1u) {
+    if (in_windows && is_there && params.resume == 1u) {
         a = resume(slice);
         b = resume(slice + 1u);
         if (columns == 4u) {
@@ -77,7 +77,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             end_tiles(count, tile_place, known, &a, &b, &c, &d);
         }
     }
-    if (is_there && params.suspend == 1u) {
+    if (in_windows && is_there && params.suspend == 1u) {
         suspend(slice, &a);
         suspend(slice + 1u, &b);
         if (columns == 4u) {

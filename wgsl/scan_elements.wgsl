@@ -3,7 +3,7 @@
 // For tensors whose elements lie so far apart that a binding holds few of a slice.
 // Grid: workgroups of 64 invocations; an invocation a slice.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 101 words a slice.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase; in_windows as it is.
 // Bytes moved: two reads and one write an element; the state, read and written.
 
 #import "lib/params.wgsl"
@@ -21,10 +21,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         return;
     }
     var place = place_of(slice);
-    var progress = begin_slice();
-    if (params.resume == 1u) {
-        progress = resume(slice);
-    }
+    var progress = before_window(slice);
     var exceptions = known_exceptions(slice);
     for (var k = 0u; k < params.length; k += 1u) {
         let i = params.first + k;
@@ -52,9 +49,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         place.input += params.input_axis_stride;
         place.output += params.output_axis_stride;
     }
-    if (params.suspend == 1u) {
-        suspend(slice, &progress);
-    } else if (EXCEPTIONS && phase == CHECK && progress.largest >= INFINITE) {
+    end_window(slice, &progress);
+    if (params.suspend == 0u && EXCEPTIONS && phase == CHECK && progress.largest >= INFINITE) {
         // The slice's last tile, if it is not full; a full one has left nothing.
         exceptions |= tile_bit(params.first + params.length - 1u);
     }

@@ -2,15 +2,22 @@
 //
 // Grid: workgroups of 64 invocations; an invocation a slice.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state (unused).
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, slice_length.
 // Bytes moved: one read and one write an element.
 
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
 #import "lib/elements.wgsl"
-#import "lib/store.wgsl"
 #import "lib/order.wgsl"
+#import "lib/exceptional.wgsl"
+#import "lib/run.wgsl"
+#import "lib/state.wgsl"
+#import <reads>
+#import <writes>
+
+// params.length where that is worth a pipeline of its own: compilers leave out what a slice does not have. Else 0.
+override slice_length: u32 = 0u;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -18,17 +25,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if (slice >= params.count) {
         return;
     }
-    var place = place_of(slice);
-    var r = identity();
-    for (var i = 0u; i < params.length; i += 1u) {
-        let before = r;
-        r = append(i > 0u, r, load(place.input));
-        if (params.exclusive == 1u) {
-            store(place.output, before);
-        } else {
-            store(place.output, r);
-        }
-        place.input += params.input_axis_stride;
-        place.output += params.output_axis_stride;
+    var count = slice_length;
+    if (slice_length == 0u) {
+        count = params.length;
     }
+    let place = place_of(slice);
+    let results = fold_run(load_run(place.input, params.input_axis_stride, count));
+    var run = results;
+    if (params.exclusive == 1u) {
+        run = shifted_run(identity(), results);
+    }
+    store_run(place.output, params.output_axis_stride, count, run);
 }

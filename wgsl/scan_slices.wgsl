@@ -3,7 +3,7 @@
 // For many slices, and where software adapters would wait long at barriers.
 // Grid: workgroups of `lanes` invocations; an invocation a slice.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 101 words a slice, used between windows and phases.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase, checked, lanes.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase, in_windows, lanes.
 // Bytes moved: one read and one write an element; in two phases, and for exceptional tiles, two reads.
 
 #import "lib/params.wgsl"
@@ -37,10 +37,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         return;
     }
     var place = place_of(slice);
-    var progress = begin_slice();
-    if (params.resume == 1u) {
-        progress = resume(slice);
-    }
+    var progress = before_window(slice);
     var exceptions = known_exceptions(slice);
     var k = 0u;
     while (k < params.length) {
@@ -57,7 +54,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         k += count;
         let is_last = k == params.length && params.suspend == 0u;
         if ((i + count) % TILE == 0u || is_last) {
-            let found = checked && EXCEPTIONS && phase != WRITE && !known && progress.largest >= INFINITE;
+            let found = EXCEPTIONS && phase != WRITE && !known && progress.largest >= INFINITE;
             if (found) {
                 exceptions |= tile_bit(i);
                 if (phase == DIRECT) {
@@ -69,9 +66,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             close_tile(&progress, known || found);
         }
     }
-    if (params.suspend == 1u) {
-        suspend(slice, &progress);
-    }
+    end_window(slice, &progress);
     if (phase == CHECK) {
         set_state_word(slice, exceptions);
     }

@@ -13,6 +13,9 @@ const CHECK = 1u;      // first of two: writes nothing
 const WRITE = 2u;      // second of two
 override phase: u32 = 0u;
 
+// Whether slices are cut into windows: software drivers go through what they then do, in any case.
+override in_windows: bool = true;
+
 const ACCUMULATORS = 23u;
 const PROGRESS_WORDS = 2u * ACCUMULATORS + 4u;
 
@@ -51,6 +54,14 @@ fn resume(slice: u32) -> Progress {
     return progress;
 }
 
+// How far a slice has come before the window.
+fn before_window(slice: u32) -> Progress {
+    if (in_windows && params.resume == 1u) {
+        return resume(slice);
+    }
+    return begin_slice();
+}
+
 fn suspend(slice: u32, progress: ptr<function, Progress>) {
     let rest = 2u * ACCUMULATORS;
     keep(slice, 0u, (*progress).carry.s);
@@ -67,6 +78,13 @@ fn suspend(slice: u32, progress: ptr<function, Progress>) {
     keep(slice, 7u, (*progress).last);
     for (var i = 0u; i < 15u; i += 1u) {
         keep(slice, 8u + i, (*progress).levels[i]);
+    }
+}
+
+// Leaves it to the next window, if there is one.
+fn end_window(slice: u32, progress: ptr<function, Progress>) {
+    if (in_windows && params.suspend == 1u) {
+        suspend(slice, progress);
     }
 }
 

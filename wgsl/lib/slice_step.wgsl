@@ -1,13 +1,10 @@
 // One invocation's next run of a slice: its results, and how far the slice has come. Needs lib/progress_state.wgsl and
 // lib/run.wgsl.
 
-// Whether exceptional tiles can differ from a left fold: not where slices are single runs.
-override checked: bool = true;
-
 // Takes in the run `elements`, of which `count` are there, from element `i` of the slice on; returns what to store.
 fn step_run(i: u32, count: u32, elements: Run, by_left_fold: bool, progress: ptr<function, Progress>) -> Run {
     var items = elements;
-    if (checked && phase == CHECK) {
+    if (phase == CHECK) {
         var onward = items;
         onward[0] = append(i > 0u, (*progress).left, items[0]);
         (*progress).left = fold_run(onward)[15];
@@ -17,7 +14,7 @@ fn step_run(i: u32, count: u32, elements: Run, by_left_fold: bool, progress: ptr
     }
     let r = fold_run(items);
     let results = results_of_run((*progress).has_q && !by_left_fold, (*progress).q, r);
-    if (checked && EXCEPTIONS && phase != WRITE) {
+    if (EXCEPTIONS && phase != WRITE) {
         (*progress).largest = max((*progress).largest, largest_of_run(results, count));
     }
     var run = results;
