@@ -24,7 +24,7 @@ _PROGRESS_WORDS = 100
 """Words a slice that scan_slices.wgsl and scan_elements.wgsl keep between windows, besides one between phases."""
 _MAX_PROGRESS_BYTES = 32 * 2**20
 
-_MAX_SERIAL = {"slices": SPAN, "loops": 2 * TILE, "elements": 4 * TILE}
+_MAX_SERIAL = {"slices": 2 * SPAN, "loops": 2 * TILE, "elements": 4 * TILE}
 """Elements that one invocation works through in one dispatch. Mesa's software drivers end every loop of an invocation
 after 65,535 iterations, inner loops counted, and leave the rest of the results unwritten (docs/kernels.md): so it is
 fewer where the elements of a run are gone through in loops."""

@@ -123,7 +123,8 @@ def test_integers_have_nothing_to_repair() -> None:
         ((2, 4097), False, ["scan_chain_clear", "scan_chain"]),
         ((7, 74_898), False, ["scan_chain_clear", "scan_chain"]),
         ((7, 74_899), False, ["scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"]),
-        ((8, 74_899), False, ["scan_slices", "scan_slices"]),
+        ((8, 131_072), False, ["scan_slices"]),
+        ((8, 131_073), False, ["scan_slices", "scan_slices"]),
         ((8, 5000), True, ["scan_slices", "scan_slices"]),
         ((7, 5000), True, ["scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"]),
         ((64, 16), True, ["scan_short"]),
@@ -195,7 +196,7 @@ def test_many_slices_of_a_single_run_have_pipelines_that_know_their_length() -> 
 
 
 def test_only_slices_in_windows_have_the_code_for_them() -> None:
-    for length, expected in ((SPAN, {0}), (SPAN + 1, {1})):
+    for length, expected in ((2 * SPAN, {0}), (2 * SPAN + 1, {1})):
         for axis, sizes in ((1, (256, length)), (0, (length, 256))):
             limits = Limits(binding_bytes=2**31, software=True, columns=True)
             passes = plan_scan(packed_scan(sizes, axis), limits, kernel="slices").passes
@@ -273,7 +274,7 @@ def test_an_invocation_never_loops_longer_than_software_drivers_allow(kernel: st
         for one in plan.passes:
             uniforms = np.frombuffer(one.uniforms, np.uint32)
             looped = {"scan_slices": uniforms[28], "scan_rows": uniforms[28], "scan_repair": uniforms[41] * TILE}
-            most = {"scan_slices": SPAN, "scan_rows": 1024 * TILE, "scan_repair": 1024 * TILE}
+            most = {"scan_slices": 2 * SPAN, "scan_rows": 1024 * TILE, "scan_repair": 1024 * TILE}
             name = one.pipeline.kernel
             assert looped.get(name, 0) <= most.get(name, 0)
 
