@@ -12,7 +12,8 @@ struct Progress {
     last: Accumulator,                // the last result, or the identity
     largest: u32,                     // the largest magnitude among the tile's results
     has_q: bool,
-    levels: array<Accumulator, 15>,   // Hillis-Steele's last 1, 2, 4 and 8 values before each of its four steps
+    levels: array<Accumulator, 15>,   // Hillis-Steele's last 1, 2, 4 and 8 values before each of its four steps, each
+                                      // from the latest on
 }
 
 fn begin_slice() -> Progress {
@@ -30,21 +31,19 @@ fn begin_tile(progress: ptr<function, Progress>, carry: Carry) {
     (*progress).largest = 0u;
 }
 
-fn climb(stride: u32, member: u32, h: Accumulator, progress: ptr<function, Progress>) -> Accumulator {
-    let slot = stride - 1u + member % stride;
-    let before = (*progress).levels[slot];
-    (*progress).levels[slot] = h;
-    return append(member >= stride, before, h);
-}
-
 // Takes in run number `run` of the tile, whose fold is r, and works out q for the run after it. Returns h of the run.
 fn close_run(run: u32, progress: ptr<function, Progress>) -> Accumulator {
-    // Hillis-Steele, a run at a time: a step of stride 2^k needs what the runs 2^k back held before that step.
+    // Hillis-Steele, a run at a time: a step of stride 2^k needs what the run 2^k back held before that step.
     let member = run % FANOUT;
-    var h = climb(1u, member, (*progress).r, progress);
-    h = climb(2u, member, h, progress);
-    h = climb(4u, member, h, progress);
-    h = climb(8u, member, h, progress);
+    let r = (*progress).r;
+    let w = (*progress).levels;
+    let h1 = append(member >= 1u, w[0], r);
+    let h2 = append(member >= 2u, w[2], h1);
+    let h4 = append(member >= 4u, w[6], h2);
+    let h = append(member >= 8u, w[14], h4);
+    (*progress).levels = array<Accumulator, 15>(
+        r, h1, w[1], h2, w[3], w[4], w[5], h4, w[7], w[8], w[9], w[10], w[11], w[12], w[13],
+    );
     var q = base_of((*progress).carry);
     var present = has_base((*progress).carry);
     if (member == FANOUT - 1u) {
