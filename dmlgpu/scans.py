@@ -120,7 +120,7 @@ def _choose_in_software(problem: ScanProblem, limits: Limits, in_place: bool, si
     slices, elements = problem.slices, problem.slices * problem.axis.size
     itemsize = problem.element.itemsize
     many = limits.cores * _LANES_IN_SOFTWARE // 2
-    if side_by_side and itemsize >= _WORD_BYTES and elements > limits.near_elements:
+    if side_by_side and itemsize >= _WORD_BYTES and limits.columns and elements > limits.near_elements:
         # Far apart in memory, an invocation a slice pays where it takes several of them.
         many = max(many, QUAD_BYTES // itemsize * _SLICES_A_WORKGROUP)
     if slices >= many or elements <= _FEW_ELEMENTS_IN_SOFTWARE:

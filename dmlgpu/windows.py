@@ -84,7 +84,7 @@ class Limits:
     dispatch_elements: int = DISPATCH_ELEMENTS
     opaque: bool = True
     float64: bool = False
-    near_elements: int = 2**22
+    near_elements: int = 2**19
 
 
 @dataclass(frozen=True)
