@@ -30,6 +30,7 @@ SHAPES: tuple[tuple[str, tuple[int, ...], int], ...] = (  # kernel, shape, axis
     ("slices", (256, 16_384), 1),
     ("rows", (256, 16_384), 1),
     ("tiles", (256, 16_384), 1),
+    ("serial", (4, 2**20), 1),
     ("chain", (4, 2**20), 1),
     ("slices", (4096, 1024), 0),
     ("slices", (2**17, 32), 1),
@@ -126,7 +127,7 @@ def main() -> None:
     infinite = x.copy()
     infinite[10] = np.inf
     one = scan("float32", x.shape, 0)
-    for kernel in (None, "chain", "rows", "tiles", "slices"):
+    for kernel in (None, "chain", "rows", "tiles", "serial", "slices"):
         price = ratio(device, kernel, arguments.samples, (one, infinite, checked), (one, x, checked))
         times = f"{1000 * price.other:.1f} ms | {1000 * price.one:.1f} ms | {price.value:.2f}"
         print(f"| {f'`{kernel}`' if kernel else 'as planned'} | {times} |", flush=True)

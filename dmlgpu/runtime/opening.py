@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from ..errors import DeviceError, SoftwareAdapterWarning
 from ..windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Limits
 from .adapters import AdapterDescription
 from .backend import MAPPABLE_FEATURE
+from .cores import usable_cores
 
 __all__ = ["limits_of", "open_adapter", "warn_of_software"]
 
@@ -48,19 +48,12 @@ def limits_of(gpu_device: Any, adapter: AdapterDescription) -> Limits:
         offset_alignment=granted["min-storage-buffer-offset-alignment"],
         workgroups=granted["max-compute-workgroups-per-dimension"],
         software=adapter.is_software,
-        cores=_cores(),
+        cores=usable_cores(),
         blocks=adapter.is_software and adapter.backend == "Vulkan",  # Mesa compiles them for OpenGL for 40 s
         columns=adapter.is_lavapipe,
         dispatch_elements=SOFTWARE_DISPATCH_ELEMENTS if adapter.is_software else DISPATCH_ELEMENTS,
         float64=all(feature in gpu_device.features for feature in _FLOAT64_FEATURES),
     )
-
-
-def _cores() -> int:
-    """Return how many CPUs this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def warn_of_software(adapter: AdapterDescription) -> None:

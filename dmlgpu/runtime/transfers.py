@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from . import memory
 from .backend import abandon, fill_mapped, map_submitted
 from .execute import Executor
+from .host_copies import copy_array
 from .mapping import mapped, no_access
 from .memory import Buffer, Memory
 from .pool import Pool
@@ -40,7 +41,7 @@ def _contiguous_bytes(data: NDArray[Any]) -> NDArray[np.uint8]:
 
 def _put(target: NDArray[np.uint8], data: NDArray[Any]) -> None:
     """Write an array's elements as native bytes in C order, and zeros after them."""
-    np.copyto(target[: data.nbytes].view(_native(data)).reshape(data.shape), data)
+    copy_array(target[: data.nbytes].view(_native(data)).reshape(data.shape), data)
     target[data.nbytes :] = 0
 
 
@@ -96,7 +97,7 @@ class Transfers:
         size = _up(offset + out.nbytes, 4) - start
         with mapped(gpu_buffer, map_submitted(gpu_buffer, start, size)):
             source = _mapped_bytes(gpu_buffer, start, size)[offset - start :][: out.nbytes]
-            np.copyto(out, source.view(out.dtype).reshape(out.shape))
+            copy_array(out, source.view(out.dtype).reshape(out.shape))
 
     # The device copies from or to one staging buffer while the host fills or empties another.
 
@@ -173,7 +174,7 @@ class _Readback:
     skip: int
 
     def take(self, target: NDArray[np.uint8]) -> None:
-        target[:] = _mapped_bytes(self.stage, 0, _up(self.skip + target.size, 4))[self.skip :][: target.size]
+        copy_array(target, _mapped_bytes(self.stage, 0, _up(self.skip + target.size, 4))[self.skip :][: target.size])
 
 
 def _finish(begun: _Readback, target: NDArray[np.uint8]) -> None:

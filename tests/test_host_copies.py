@@ -1,0 +1,156 @@
+"""Copies by several threads: every element once, and nobody at work when they return or raise."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlgpu.runtime import host_copies
+from dmlgpu.runtime.host_copies import copy_array
+
+
+@pytest.fixture(params=[2, 4])
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Have copies of a few bytes made by so many threads, whatever this machine has."""
+    pool = ThreadPoolExecutor(request.param - 1)
+    monkeypatch.setattr(host_copies, "_PIECE_BYTES", 64)
+    monkeypatch.setattr(host_copies, "usable_cores", lambda: request.param)
+    monkeypatch.setattr(host_copies, "_threads", lambda: pool)
+    return int(request.param)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((1000,), (0,)),
+        ((1,), (0,)),
+        ((), ()),
+        ((0, 5), (0, 1)),
+        ((1, 300), (0, 1)),
+        ((300, 1), (1, 0)),
+        ((7, 40), (1, 0)),
+        ((3, 17, 20), (2, 0, 1)),
+        ((100, 3), (0, 1)),
+    ],
+)
+def test_every_layout(threads: int, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    x = np.random.default_rng(1).integers(-1000, 1000, shape, np.int32)
+    views = [x, x.transpose(axes).copy().transpose(np.argsort(axes)), np.repeat(x[..., None], 2, -1)[..., 1]]
+    if x.ndim:
+        views += [np.flip(np.flip(x, 0).copy(), 0), x.astype(">i4"), np.broadcast_to(x[:1], shape)]
+    for source in views:
+        for target in (np.zeros_like(x), np.zeros((*shape, 3), np.int32)[..., 1], np.zeros(shape[::-1], np.int32).T):
+            copy_array(target, source)
+            np.testing.assert_array_equal(target, source)
+
+
+def test_helpers_take_part(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[int] = set()
+    real = np.copyto
+
+    def slow(target: Any, source: Any) -> None:
+        seen.add(threading.get_ident())
+        time.sleep(0.005)
+        real(target, source)
+
+    monkeypatch.setattr(host_copies.np, "copyto", slow)
+    x = np.arange(2000)
+    target = np.zeros_like(x)
+    copy_array(target, x)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(target, x)
+    assert len(seen) == threads
+
+
+def test_small_arrays_are_copied_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> ThreadPoolExecutor:
+        raise AssertionError("no thread is worth it")
+
+    monkeypatch.setattr(host_copies, "_threads", refuse)
+    x = np.arange(2**19)
+    target = np.zeros_like(x)
+    copy_array(target, x)
+    np.testing.assert_array_equal(target, x)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_nobody_is_at_work_after_an_interruption(
+    threads: int, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory is unmapped then."""
+    here, started, ended = threading.get_ident(), threading.Event(), []
+    real = np.copyto
+
+    def copyto(target: Any, source: Any) -> None:
+        if threading.get_ident() == here:
+            assert started.wait(10)
+            raise error
+        started.set()
+        time.sleep(0.1)
+        real(target, source)
+        ended.append(source.size)
+
+    x = np.arange(4000)
+    with monkeypatch.context() as patch:
+        patch.setattr(host_copies.np, "copyto", copyto)
+        with pytest.raises(error):
+            copy_array(np.zeros_like(x), x)
+        done = len(ended)
+        assert 1 <= done <= threads - 1  # what was begun was ended, and nothing was begun after that
+        time.sleep(0.25)
+        assert len(ended) == done
+
+
+def test_an_interruption_while_waiting_takes_effect_after_it(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, taken, ended = threading.get_ident(), threading.Event(), []
+    real, waits = np.copyto, 0
+    wait_for = threading.Condition.wait_for
+
+    def copyto(target: Any, source: Any) -> None:
+        if threading.get_ident() == here:
+            assert taken.wait(10)
+        else:
+            taken.set()
+            time.sleep(0.2)
+            ended.append(source.size)
+        real(target, source)
+
+    def interrupted(self: threading.Condition, *args: Any) -> Any:
+        nonlocal waits
+        waits += 1
+        if waits == 1:
+            raise KeyboardInterrupt
+        return wait_for(self, *args)
+
+    x = np.arange(16 * threads)
+    target = np.zeros_like(x)
+    with monkeypatch.context() as patch:
+        patch.setattr(host_copies.np, "copyto", copyto)
+        patch.setattr(threading.Condition, "wait_for", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            copy_array(target, x)
+    assert waits == 2
+    assert ended
+    np.testing.assert_array_equal(target, x)
+
+
+def test_an_error_in_a_helper_is_raised(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, failed = threading.get_ident(), threading.Event()
+
+    def copyto(target: Any, source: Any) -> None:
+        if threading.get_ident() == here:
+            assert failed.wait(10)
+        else:
+            failed.set()
+            raise MemoryError("no")
+
+    x = np.arange(4000)
+    with monkeypatch.context() as patch:
+        patch.setattr(host_copies.np, "copyto", copyto)
+        with pytest.raises(MemoryError, match="no"):
+            copy_array(np.zeros_like(x), x)
