@@ -24,12 +24,14 @@ _PROGRESS_WORDS = 100
 """Words a slice that scan_slices.wgsl and scan_elements.wgsl keep between windows, besides one between phases."""
 _MAX_PROGRESS_BYTES = 32 * 2**20
 
-_MAX_SERIAL = {"slices": 2 * SPAN, "loops": 2 * TILE, "elements": 4 * TILE}
+_MAX_SERIAL = {"slices": 2 * SPAN, "columns": SPAN, "loops": 2 * TILE, "elements": 4 * TILE}
 """Elements that one invocation works through in one dispatch. Mesa's software drivers end every loop of an invocation
 after 65,535 iterations, inner loops counted, and leave the rest of the results unwritten (docs/kernels.md): so it is
-fewer where the elements of a run are gone through in loops."""
+fewer where rows, or the elements of a run, are gone through in loops."""
 _MAX_TILES_IN_SOFTWARE = 1024
-"""For the same reason: the tiles that a workgroup goes through in a dispatch, should they all be exceptional."""
+_MAX_TILES_IN_LOOPS = 256
+"""For the same reason: the tiles that a workgroup goes through in a dispatch, should they all be exceptional; fewer
+where the elements of a run are gone through in loops."""
 
 _MANY_SHORT_ELEMENTS = 2**16
 """From as many on, slices of a single run are worth a pipeline that knows their length."""
@@ -93,7 +95,7 @@ def scan_passes(
         yield from _slices(problem, limits, chunks, one_buffer, in_place)
         return
     if kernel == "rows" and limits.software:
-        chunks[-1] = min(chunks[-1], _MAX_TILES_IN_SOFTWARE * TILE)
+        chunks[-1] = min(chunks[-1], _max_tiles(problem, limits) * TILE)
     offsets = (problem.input_offset, problem.output_offset)
     for window in windows(problem.batch, problem.axis, offsets, chunks):
         if kernel == "rows":
@@ -142,7 +144,9 @@ def _slices(
         # Windows inside a tile: as many as fill it.
         chunks[-1] = 2 ** (chunks[-1].bit_length() - 1)
     by_element = chunks[-1] < length and chunks[-1] < RUN
-    way = "elements" if by_element else "loops" if _in_words(problem, limits) else "slices"
+    side_by_side = _is_side_by_side(problem.batch, problem.axis)
+    way = "loops" if _in_words(problem, limits) else "columns" if side_by_side else "slices"
+    way = "elements" if by_element else way
     chunks[-1] = min(chunks[-1], _MAX_SERIAL[way])
     in_windows = chunks[-1] < length
     if in_windows:
@@ -225,7 +229,7 @@ def _tiles(
     tiles = -(-window.axis.size // TILE)
     by_tile = window.slices * tiles
     state = 16 * window.slices + 12 * by_tile
-    turn = min(tiles, _MAX_TILES_IN_SOFTWARE) if limits.software else tiles
+    turn = min(tiles, _max_tiles(problem, limits)) if limits.software else tiles
 
     def one(name: str, workgroups: int, first: int = 0) -> Pass:
         return _pass(
@@ -323,6 +327,10 @@ def _pays_in_quads(problem: ScanProblem, limits: Limits) -> bool:
     too_much = problem.precision is Precision.COMPENSATED or _in_words(problem, limits)
     is_far = problem.slices * problem.axis.size > limits.near_elements
     return limits.columns and is_far and not too_much
+
+
+def _max_tiles(problem: ScanProblem, limits: Limits) -> int:
+    return _MAX_TILES_IN_LOOPS if _in_words(problem, limits) else _MAX_TILES_IN_SOFTWARE
 
 
 def _in_words(problem: ScanProblem, limits: Limits) -> bool:

@@ -403,6 +403,35 @@ def test_more_exceptional_tiles_than_a_loop_may_take(device: Device, kernel: str
     check_scan(device, cancelling(2300 * TILE + 5), "sum", 0, kernel=kernel, exclusive=True)
 
 
+def swinging(length: int, dtype: str) -> NDArray[Any]:
+    """Return a slice all of whose tiles overflow in part, while the product of a loop goes up and down."""
+    x = np.full(length, 256.0 if dtype == "float16" else 2.0**64, dtype)
+    x[np.arange(length) // 16 % 2 == 0] **= -1
+    x[0] = 1
+    return x
+
+
+@pytest.mark.parametrize("kernel", ["rows", "tiles", "serial"])
+def test_more_exceptional_tiles_of_words_than_a_loop_may_take(
+    device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run is a loop there, and a left fold takes 17 times as many iterations."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, float64=False))
+    check_scan(device, swinging(600 * TILE + 5, "float64"), "product", 0, kernel=kernel)
+
+
+def test_more_exceptional_tiles_in_columns_than_a_loop_may_take(device: Device) -> None:
+    """A row is an iteration there, and each tile is done again for each of two columns."""
+    x = swinging(2 * 65_536 + 5, "float16")
+    columns = np.repeat(x[:, None], 128, axis=1)
+    columns[:, ::2] *= -1  # not all the same
+    columns[1:, ::2] *= -1
+    expected = reference.cumulative(columns[:, :2], "product", axis=0)
+    assert np.isfinite(expected).all()
+    found = scan(device, columns, "product", 0)
+    np.testing.assert_array_equal(found.view(np.uint16), np.tile(expected.view(np.uint16), 64))
+
+
 def underflow() -> NDArray[np.float32]:
     """Return a slice whose spans' product underflows where the results don't."""
     x = np.ones(140_000, np.float32)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -109,7 +112,6 @@ def test_nobody_is_at_work_after_an_interruption(
 def test_an_interruption_while_waiting_takes_effect_after_it(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     here, taken, ended = threading.get_ident(), threading.Event(), []
     real, waits = np.copyto, 0
-    wait_for = threading.Condition.wait_for
 
     def copyto(target: Any, source: Any) -> None:
         if threading.get_ident() == here:
@@ -120,23 +122,59 @@ def test_an_interruption_while_waiting_takes_effect_after_it(threads: int, monke
             ended.append(source.size)
         real(target, source)
 
-    def interrupted(self: threading.Condition, *args: Any) -> Any:
-        nonlocal waits
-        waits += 1
-        if waits == 1:
-            raise KeyboardInterrupt
-        return wait_for(self, *args)
+    class Interrupted(SimpleQueue[None]):
+        def get(self, *args: Any, **options: Any) -> None:
+            nonlocal waits
+            waits += 1
+            if waits <= 2:
+                raise KeyboardInterrupt
+            return super().get(*args, **options)
 
     x = np.arange(16 * threads)
     target = np.zeros_like(x)
     with monkeypatch.context() as patch:
         patch.setattr(host_copies.np, "copyto", copyto)
-        patch.setattr(threading.Condition, "wait_for", interrupted)
+        patch.setattr(host_copies, "SimpleQueue", Interrupted)
         with pytest.raises(KeyboardInterrupt):
             copy_array(target, x)
-    assert waits == 2
+    assert waits > 2
     assert ended
     np.testing.assert_array_equal(target, x)
+
+
+def test_where_no_thread_can_be_had_it_is_copied_here(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter starts none when it ends, and the system may refuse them."""
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    monkeypatch.setattr(host_copies, "_threads", lambda: pool)
+    x = np.arange(4000)
+    target = np.zeros_like(x)
+    copy_array(target, x)
+    np.testing.assert_array_equal(target, x)
+
+
+def test_readbacks_when_the_interpreter_ends() -> None:
+    """In an exit handler, and in a thread that outlives the main one."""
+    code = """
+import atexit, threading, time
+import numpy as np
+from dmlgpu.runtime.host_copies import copy_array
+x = np.arange(2**22)
+def copy(name):
+    target = np.zeros_like(x)
+    copy_array(target, x)
+    print(name, bool((target == x).all()), flush=True)
+def late():
+    threading.main_thread().join()
+    copy("thread")
+atexit.register(copy, "exit")
+threading.Thread(target=late).start()
+copy("main")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split("\n")) == ["", "exit True", "main True", "thread True"]
+    assert not done.stderr
 
 
 def test_an_error_in_a_helper_is_raised(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:

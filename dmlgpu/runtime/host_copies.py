@@ -5,10 +5,11 @@ One core cannot use all of a machine's bandwidth, nor get new pages from the sys
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -35,14 +36,25 @@ def copy_array(target: NDArray[Any], source: NDArray[Any]) -> None:
     if helpers < 1:
         np.copyto(target, source)
         return
-    work = _Work(list(_pieces(target, source)))
+    work = _Work(_pieces(target, source))
+    interruption: BaseException | None = None
     try:
-        for _ in range(helpers):
-            _threads().submit(work.help)
-        while (piece := work.take()) is not None:
-            np.copyto(*piece)
+        work.call_helpers(helpers)
+        work.do()
     finally:
-        work.end()
+        # Not a call: Ctrl-C may take effect where a function begins, and here nothing must come between.
+        while True:
+            try:
+                work.pieces.clear()
+                while work.helping:
+                    work.done.get()
+                break
+            except BaseException as error:
+                interruption = error
+        if interruption is not None:
+            raise interruption
+    if work.error is not None:
+        raise work.error
 
 
 @cache
@@ -62,45 +74,43 @@ def _pieces(target: NDArray[Any], source: NDArray[Any]) -> Iterator[_Piece]:
 
 
 class _Work:
-    """Pieces that the caller and its helpers take, and who is still at one."""
+    """Pieces that the caller and its helpers take, and who is still at one.
 
-    def __init__(self, pieces: list[_Piece]) -> None:
-        self._pieces = pieces
-        self._changed = threading.Condition()
-        self._helping = 0
-        self._error: BaseException | None = None
+    There is no lock that an interruption could leave taken: a helper says that it is at work, then looks for a piece;
+    the caller takes the pieces away, then waits while someone is at work.
+    """
 
-    def take(self) -> _Piece | None:
-        """Return a piece that nobody has taken yet, or None."""
-        with self._changed:
-            return self._pieces.pop() if self._pieces else None
+    def __init__(self, pieces: Iterable[_Piece]) -> None:
+        self.pieces = deque(pieces)
+        self.helping: list[object] = []
+        self.done: SimpleQueue[None] = SimpleQueue()
+        self.error: BaseException | None = None
 
-    def help(self) -> None:
-        """Copy pieces in another thread until none are left."""
-        with self._changed:
-            self._helping += 1
+    def call_helpers(self, count: int) -> None:
+        """Have other threads help: none, where the process ends, or may have no more of them."""
         try:
-            while (piece := self.take()) is not None:
-                np.copyto(*piece)
-        except BaseException as error:
-            self._error = error
-        finally:
-            with self._changed:
-                self._helping -= 1
-                self._changed.notify_all()
+            for _ in range(count):
+                _threads().submit(self.help)
+        except RuntimeError:
+            return
 
-    def end(self) -> None:
-        """Wait until no helper is at work; Ctrl-C takes effect after that."""
-        interruption: BaseException | None = None
+    def do(self) -> None:
+        """Copy pieces until none are left."""
         while True:
             try:
-                with self._changed:
-                    self._pieces.clear()
-                    self._changed.wait_for(lambda: self._helping == 0)
-                break
-            except BaseException as error:
-                interruption = error
-        if interruption is not None:
-            raise interruption
-        if self._error is not None:
-            raise self._error
+                piece = self.pieces.popleft()
+            except IndexError:
+                return
+            np.copyto(*piece)
+
+    def help(self) -> None:
+        """Do so in another thread."""
+        token = object()
+        self.helping.append(token)
+        try:
+            self.do()
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.helping.remove(token)
+            self.done.put(None)
