@@ -224,6 +224,22 @@ def test_tiles_after_an_exceptional_one_are_ordinary(device: Device, kernel: str
     check_scan(device, np.stack([x, numbers(x.shape, np.float32, seed=1)]), "sum", 1, kernel=kernel, exclusive=True)
 
 
+def loud(tiles: int) -> NDArray[np.float32]:
+    """Return a slice that comes near overflow in its third span, and in its fourth, where nothing overflows."""
+    x = numbers((tiles * TILE,), "float32", "sum")
+    for place in (37 * TILE + 300, 53 * TILE + 7):
+        x[place : place + 2] = 2.0**122, -(2.0**122)
+    return x
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_tiles_that_come_near_overflow_are_ordinary(device: Device, kernel: str) -> None:
+    """The order goes on inside their span, from what came before them."""
+    x = loud(60)
+    check_scan(device, x, "sum", 0, kernel=kernel)
+    check_scan(device, np.stack([x, x[::-1]]), "sum", 1, kernel=kernel, exclusive=True)
+
+
 def handing_on(length: int) -> NDArray[np.float32]:
     """Return a slice whose first tile overflows in part, ends with a finite sum, and so makes the second overflow."""
     x = np.zeros(length, np.float32)

@@ -84,6 +84,8 @@ def _own(device: Device) -> Iterator[_Choice]:
     yield from _columns_of_words()
     yield from ((case, {"software": False}) for case in _roundings_past_the_end())
     yield from _crossing()
+    yield from _turns()
+    yield from _short()
     yield from _surplus()
     yield from _far_apart()
     yield from _silent()
@@ -218,16 +220,46 @@ def _exceptional_windows() -> Iterator[_Choice]:
 
 def _crossing() -> Iterator[_Choice]:
     """Windows that begin inside a span of 16 tiles, and a slice of more spans than a workgroup has invocations."""
-    for way, tiles in product(("rows", "tiles", "chain"), (3, 5)):
+    for way, tiles in product(("rows", "tiles", "serial", "chain"), (3, 5)):
         changes = {"window": tiles * TILE}
         for dtype, operator in (("float32", "sum"), ("float32", "product"), ("int32", "sum"), ("int64", "product")):
             yield own_scan("numbers", dtype, operator, (2, 30 * TILE + 77), 1, way, both=tiles == 3), changes
         yield own_scan("negative_zeros", "float32", "sum", (40 * TILE,), 0, way), changes
         yield own_scan("recovering", "float32", "sum", (8 * TILE,), 0, way), changes
     yield own_scan("numbers", "float32", "sum", (1100 * TILE + 5,), 0, "tiles"), {"software": False}
-    for operator in _OPERATORS:
-        yield own_scan("early_infinity", "float32", operator, (600 * TILE,), 0, "tiles"), {"software": False}
+    for operator, way in product(_OPERATORS, ("tiles", "serial")):
+        yield own_scan("early_infinity", "float32", operator, (600 * TILE,), 0, way), {"software": False}
     yield own_scan("numbers", "int32", "sum", (2300 * TILE,), 0, "tiles"), {"window": 1100 * TILE}
+
+
+def _turns() -> Iterator[_Choice]:
+    """Exceptional tiles repaired by several dispatches."""
+    changes = {"software": True, "_MAX_TILES_IN_SOFTWARE": 3}
+    for way in ("rows", "tiles", "serial"):
+        for both in (False, True):
+            yield own_scan("cancelling", "float32", "sum", (100_000,), 0, way, both=both), changes
+        yield own_scan("recovering", "float32", "sum", (21 * TILE,), 0, way), changes
+        yield own_scan("loud", "float32", "sum", (60 * TILE,), 0, way), changes
+        yield own_scan("loud", "float32", "sum", (60 * TILE,), 0, way, both=True), {"window": 21 * TILE}
+        yield own_scan("overflowing_span", "float32", "sum", (36 * TILE,), 0, way), changes
+        for operator in _OPERATORS:
+            yield own_scan("late_events", "float32", operator, (20, 66_000), 1, way, both=True), changes
+            yield own_scan("behind", "float32", operator, (20 * TILE,), 0, way), changes
+        case = own_scan("cancelling", "float32", "sum", (40 * TILE,), 0, way)
+        yield case, {"_MAX_TILES_IN_SOFTWARE": 3, "dispatch_elements": 7 * TILE}
+
+
+def _short() -> Iterator[_Choice]:
+    """Single runs in pipelines that know their length, which few elements do not get."""
+    changes = {"_MANY_SHORT_ELEMENTS": 0}
+    for length, dtype in product(range(1, 17), ("float32", "uint8", "int64")):
+        yield own_scan("numbers", dtype, "sum", (70, length), 1, "slices", both=length % 2 == 0), changes
+    for shape, axis in (((65, 16), 1), ((65, 12), 1), ((7, 130), 0)):
+        for placement in (OUTPUT_FIRST, _IN_PLACE):
+            yield (
+                own_scan("numbers", "float16", "product", shape, axis, "slices", both=True, placement=placement),
+                changes,
+            )
 
 
 def _surplus() -> Iterator[_Choice]:

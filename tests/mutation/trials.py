@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import wgpu
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from dmlgpu import reference, shaders
+from dmlgpu import reference, scans, shaders
 from dmlgpu.bench.copying import plan_copy
 from dmlgpu.conformance import Case
 from dmlgpu.conformance.elements import random_words
@@ -35,7 +37,8 @@ class Trial:
         The case.
     changes : dict
         What is different in the device's `Limits`; or ``window`` and ``silent``, for `scan_passes` alone: how many
-        elements a window has, and which workgroups of a chain keep their carry to themselves.
+        elements a window has, and which workgroups of a chain keep their carry to themselves; or constants of
+        `dmlgpu.scans`.
     is_special : bool
         Whether it was made for what most cases do not reach, and comes before them.
     pipelines : frozenset of PipelineKey
@@ -71,15 +74,22 @@ class Trial:
     def _planned(self, device: Device) -> Plan:
         if isinstance(self.case, CopyCase):
             return plan_copy(self.case.copy, self.case.x().nbytes, replace(device.limits, **self.changes))
+        constants = {name: value for name, value in self.changes.items() if name.startswith("_")}
+        with ExitStack() as stack:
+            for name, value in constants.items():
+                stack.enter_context(mock.patch.object(scans, name, value))
+            return self._planned_scan_or_other(device, {n: v for n, v in self.changes.items() if n not in constants})
+
+    def _planned_scan_or_other(self, device: Device, changes: dict[str, Any]) -> Plan:
         problem = self.case.problem()
-        if "window" in self.changes:
+        if "window" in changes:
             assert isinstance(problem, ScanProblem)
-            chunks = (*(one.size for one in problem.batch), self.changes["window"])
-            silent = self.changes.get("silent", 0)
+            chunks = (*(one.size for one in problem.batch), changes["window"])
+            silent = changes.get("silent", 0)
             limits = device.limits if silent else replace(device.limits, software=False)  # long windows, too
             passes = tuple(scan_passes(problem, limits, chunks, kernel=self.case.kernel, silent=silent))
             return Plan(passes, max(one.state_bytes for one in passes))
-        limits = replace(device.limits, **self.changes)
+        limits = replace(device.limits, **changes)
         one_buffer = self.case.placement.relation != "to"
         return plan_problem(problem, limits, one_buffer=one_buffer, kernel=self.case.kernel)
 
