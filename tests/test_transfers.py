@@ -52,6 +52,15 @@ def scan(device: Device, x: np.ndarray = X) -> np.ndarray:
     return dmlgpu.cumulative_sum(x, axis=0, device=device)
 
 
+async def cancel_readback(array: dmlgpu.DeviceArray) -> None:
+    """Begin to read an array back, and cancel that."""
+    task = asyncio.create_task(array.numpy_async())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 def check(device: Device) -> None:
     """Assert that the device works, and that nothing it would use again is mapped."""
     np.testing.assert_allclose(scan(device), EXPECTED, rtol=1e-5, atol=1e-5)
@@ -326,15 +335,8 @@ class TestInterruptions:
     def test_a_cancelled_readback(self, any_device: Device, small_chunks: int) -> None:
         array = dmlgpu.asarray(X, any_device)
 
-        async def cancel() -> None:
-            task = asyncio.create_task(array.numpy_async())
-            await asyncio.sleep(0)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
         for _ in range(3):
-            asyncio.run(cancel())
+            asyncio.run(cancel_readback(array))
         np.testing.assert_array_equal(array.numpy(), X)
         check(any_device)
 
@@ -348,16 +350,9 @@ class TestInterruptions:
             promises.append(real(*args))
             return promises[-1]
 
-        async def cancel() -> None:
-            task = asyncio.create_task(array.numpy_async())
-            await asyncio.sleep(0)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
         with monkeypatch.context() as patch:
             patch.setattr(transfers, "map_submitted", remember)
-            asyncio.run(cancel())
+            asyncio.run(cancel_readback(array))
         assert len(promises) == 1
         promises[0]._set_pending_resolved()  # what wgpu's thread does
         check(any_device)
