@@ -12,7 +12,6 @@
 #import "lib/order.wgsl"
 #import "lib/exceptional.wgsl"
 #import "lib/run.wgsl"
-#import "lib/state.wgsl"
 #import <reads>
 #import <writes>
 
