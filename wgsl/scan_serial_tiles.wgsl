@@ -42,15 +42,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if (EXCEPTIONS && !classes && here.tile >= state_word(slice_word(here.slice) + SUSPECT)) {
         return;
     }
-    let begin = here.tile * TILE;
-    let count = min(params.length - begin, TILE);
-    var place = place_of(here.slice);
-    place.input += begin * params.input_axis_stride;
-    place.output += begin * params.output_axis_stride;
+    var place = here.place;
     var progress: Progress;
     begin_tile(&progress, carry_into(here.slice, here.tile));
-    for (var i = 0u; i < count; i += FANOUT) {
-        let members = min(count - i, FANOUT);
+    for (var i = 0u; i < here.count; i += FANOUT) {
+        let members = min(here.count - i, FANOUT);
         var items = load_run(place.input, params.input_axis_stride, members);
         if (EXCEPTIONS && classes) {
             items = classes_of_run(items);

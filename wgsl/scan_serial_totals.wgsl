@@ -26,9 +26,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         return;
     }
     let here = tile_of(number);
-    let begin = here.tile * TILE;
-    let count = min(params.length - begin, TILE);
-    var place = place_of(here.slice).input + begin * params.input_axis_stride;
+    var place = here.place.input;
     var progress = begin_slice();
     // Of the runs before the last: p of the blocks, h of the run before it.
     var p = identity();
@@ -36,8 +34,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var next_h = identity();
     var largest_r = 0u;
     var class_word = 0u;
-    for (var i = 0u; i < count; i += FANOUT) {
-        let members = min(count - i, FANOUT);
+    for (var i = 0u; i < here.count; i += FANOUT) {
+        let members = min(here.count - i, FANOUT);
         let items = load_run(place, params.input_axis_stride, members);
         let r = fold_run(items);
         if (EXCEPTIONS) {

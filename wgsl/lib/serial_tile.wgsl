@@ -1,16 +1,25 @@
-// Which tile is whose, where an invocation has a tile.
+// Which tile is whose, where an invocation has a tile. Needs lib/params.wgsl and lib/order.wgsl.
 
 const LANES = 8u;
 
-struct TilePlace {
+struct SerialTile {
     slice: u32,
     tile: u32,
+    count: u32,     // elements
+    place: Place,   // of the first
 }
 
 // Neighbours take tiles of slices that are neighbours in memory, else tiles that follow one another.
-fn tile_of(number: u32) -> TilePlace {
+fn tile_of(number: u32) -> SerialTile {
+    var slice = number / params.tiles;
+    var tile = number % params.tiles;
     if (params.side_by_side == 1u) {
-        return TilePlace(number % params.count, number / params.count);
+        slice = number % params.count;
+        tile = number / params.count;
     }
-    return TilePlace(number / params.tiles, number % params.tiles);
+    let begin = tile * TILE;
+    var place = place_of(slice);
+    place.input += begin * params.input_axis_stride;
+    place.output += begin * params.output_axis_stride;
+    return SerialTile(slice, tile, min(params.length - begin, TILE), place);
 }
