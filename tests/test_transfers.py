@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import wgpu
 
 import dmlgpu
 from dmlgpu import _operations, reference
@@ -52,12 +53,23 @@ def scan(device: Device, x: np.ndarray = X) -> np.ndarray:
     return dmlgpu.cumulative_sum(x, axis=0, device=device)
 
 
-async def cancel_readback(array: dmlgpu.DeviceArray) -> None:
-    """Begin to read an array back, and cancel that."""
-    task = asyncio.create_task(array.numpy_async())
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
+async def interrupt_readback(
+    array: dmlgpu.DeviceArray, act: Callable[[asyncio.Task[Any]], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Begin to read an array back, act while its first mapping is awaited, and await the rest."""
+    real, awaited, acted = wgpu.GPUPromise.__await__, asyncio.Event(), asyncio.Event()
+
+    def hold(promise: Any) -> Any:
+        awaited.set()
+        yield from acted.wait().__await__()
+        return (yield from real(promise))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(wgpu.GPUPromise, "__await__", hold)
+        task = asyncio.create_task(array.numpy_async())
+        await awaited.wait()
+        act(task)
+        acted.set()
         await task
 
 
@@ -189,8 +201,6 @@ class TestSubmissions:
         assert submissions == [1]
 
     def test_a_warm_call_makes_nothing(self, any_device: Device) -> None:
-        import wgpu
-
         def counts() -> dict[str, int]:
             found = wgpu.diagnostics.object_counts.get_dict()
             return {name: entry["count"] for name, entry in found.items()}
@@ -332,11 +342,12 @@ class TestInterruptions:
         np.testing.assert_allclose(dmlgpu.cumulative_sum(array, axis=0).numpy(), EXPECTED, rtol=1e-5, atol=1e-5)
         check(any_device)
 
-    def test_a_cancelled_readback(self, any_device: Device, small_chunks: int) -> None:
+    def test_a_cancelled_readback(self, any_device: Device, small_chunks: int, monkeypatch: pytest.MonkeyPatch) -> None:
         array = dmlgpu.asarray(X, any_device)
 
         for _ in range(3):
-            asyncio.run(cancel_readback(array))
+            with pytest.raises(asyncio.CancelledError):
+                asyncio.run(interrupt_readback(array, asyncio.Task.cancel, monkeypatch))
         np.testing.assert_array_equal(array.numpy(), X)
         check(any_device)
 
@@ -352,27 +363,22 @@ class TestInterruptions:
 
         with monkeypatch.context() as patch:
             patch.setattr(transfers, "map_submitted", remember)
-            asyncio.run(cancel_readback(array))
+            with pytest.raises(asyncio.CancelledError):
+                asyncio.run(interrupt_readback(array, asyncio.Task.cancel, monkeypatch))
         assert len(promises) == 1
         promises[0]._set_pending_resolved()  # what wgpu's thread does
         check(any_device)
 
-    def test_a_release_during_a_readback(self, any_device: Device, small_chunks: int) -> None:
+    def test_a_release_during_a_readback(
+        self, any_device: Device, small_chunks: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         array = dmlgpu.asarray(X, any_device)
 
-        async def release() -> None:
-            task = asyncio.create_task(array.numpy_async())
-            await asyncio.sleep(0)
-            array.release()
-            await task
-
         with pytest.raises(ReleasedArrayError):
-            asyncio.run(release())
+            asyncio.run(interrupt_readback(array, lambda _: array.release(), monkeypatch))
         check(any_device)
 
     def test_memory_that_an_interruption_left_mapped(self, device: Device) -> None:
-        import wgpu
-
         array = dmlgpu.asarray(X, device)
         if not array._tensor.buffer.mappable:  # then nothing can leave it mapped
             assert not array._tensor.buffer.gpu_buffer.usage & wgpu.BufferUsage.MAP_READ
@@ -466,8 +472,6 @@ class TestExhaustedMemory:
 
 class TestPool:
     def make(self, device: Device, max_idle_bytes: int) -> tuple[Pool, list[Any]]:
-        import wgpu
-
         forgotten: list[Any] = []
         usage = wgpu.BufferUsage.COPY_DST | wgpu.BufferUsage.MAP_READ
         return Pool(device.gpu_device, usage, max_idle_bytes, forgotten.append), forgotten
@@ -511,8 +515,6 @@ class TestPool:
         assert forgotten[-1] is last
 
     def test_a_mapped_buffer_is_not_used_again(self, device: Device) -> None:
-        import wgpu
-
         pool, forgotten = self.make(device, 10_000)
         mapped, pending = pool.take(100), pool.take(100)
         mapped.map_sync(wgpu.MapMode.READ)
@@ -588,8 +590,6 @@ class TestArrays:
         check(any_device)
 
     def test_a_callers_buffer_is_neither_mapped_nor_kept(self, device: Device) -> None:
-        import wgpu
-
         usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC
         gpu_buffer = device.gpu_device.create_buffer_with_data(data=X, usage=usage)
         array = dmlgpu.from_wgpu(gpu_buffer, X.shape, "float32")
