@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any
@@ -25,6 +26,15 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(host_copies, "usable_cores", lambda: request.param)
     monkeypatch.setattr(host_copies, "_threads", lambda: pool)
     return int(request.param)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for another thread, but not for ever."""
+    for _ in range(5000):
+        if condition():
+            return
+        time.sleep(0.001)
+    raise AssertionError("the other thread did not get there")
 
 
 @pytest.mark.parametrize(
@@ -54,14 +64,15 @@ def test_every_layout(threads: int, shape: tuple[int, ...], axes: tuple[int, ...
 
 def test_helpers_take_part(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: set[int] = set()
-    real = np.copyto
+    real, all_here = np.copyto, threading.Barrier(threads)
 
-    def slow(target: Any, source: Any) -> None:
-        seen.add(threading.get_ident())
-        time.sleep(0.005)
+    def copyto(target: Any, source: Any) -> None:
+        if threading.get_ident() not in seen:
+            seen.add(threading.get_ident())
+            all_here.wait(10)
         real(target, source)
 
-    monkeypatch.setattr(host_copies.np, "copyto", slow)
+    monkeypatch.setattr(host_copies.np, "copyto", copyto)
     x = np.arange(2000)
     target = np.zeros_like(x)
     copy_array(target, x)
@@ -87,20 +98,27 @@ def test_nobody_is_at_work_after_an_interruption(
 ) -> None:
     """Memory is unmapped then."""
     here, started, ended = threading.get_ident(), threading.Event(), []
-    real = np.copyto
+    real, works = np.copyto, []
+
+    class Work(host_copies._Work):
+        def __init__(self, pieces: Iterable[Any]) -> None:
+            super().__init__(pieces)
+            works.append(self)
 
     def copyto(target: Any, source: Any) -> None:
         if threading.get_ident() == here:
             assert started.wait(10)
             raise error
         started.set()
-        time.sleep(0.1)
+        wait_until(lambda: not works[0].pieces)  # the caller has taken them away
+        time.sleep(0.1)  # for a caller that does not wait to return
         real(target, source)
         ended.append(source.size)
 
     x = np.arange(4000)
     with monkeypatch.context() as patch:
         patch.setattr(host_copies.np, "copyto", copyto)
+        patch.setattr(host_copies, "_Work", Work)
         with pytest.raises(error):
             copy_array(np.zeros_like(x), x)
         done = len(ended)
@@ -118,7 +136,8 @@ def test_an_interruption_while_waiting_takes_effect_after_it(threads: int, monke
             assert taken.wait(10)
         else:
             taken.set()
-            time.sleep(0.2)
+            wait_until(lambda: waits >= 2)
+            time.sleep(0.1)  # for a caller that does not wait to return
             ended.append(source.size)
         real(target, source)
 
@@ -137,7 +156,7 @@ def test_an_interruption_while_waiting_takes_effect_after_it(threads: int, monke
         patch.setattr(host_copies, "SimpleQueue", Interrupted)
         with pytest.raises(KeyboardInterrupt):
             copy_array(target, x)
-    assert waits > 2
+    assert waits >= 2
     assert ended
     np.testing.assert_array_equal(target, x)
 
