@@ -10,17 +10,18 @@ fn identity() -> Accumulator {
     return select(0.0, 1.0, product);
 }
 
-fn combine(a: Accumulator, b: Accumulator) -> Accumulator {
-    var left = a;
-    var right = b;
+fn hidden(a: Accumulator) -> Accumulator {
     if (opaque) {
-        left = bitcast<f32>(bitcast<u32>(a) ^ params.zero);
-        right = bitcast<f32>(bitcast<u32>(b) ^ params.zero);
+        return bitcast<f32>(bitcast<u32>(a) ^ params.zero);
     }
+    return a;
+}
+
+fn combine(a: Accumulator, b: Accumulator) -> Accumulator {
     if (product) {
-        return left * right;
+        return hidden(a) * hidden(b);
     }
-    return left + right;
+    return hidden(a) + hidden(b);
 }
 
 fn to_words(a: Accumulator) -> vec2<u32> {
