@@ -92,7 +92,10 @@ def scan_passes(
     elif kernel == "chain" and in_place:
         kernel = "slices"
     if kernel == "slices":
-        yield from _slices(problem, limits, chunks, one_buffer, in_place)
+        if chunks[-1] >= length and length <= RUN:
+            yield from _short(problem, limits, chunks, one_buffer)
+        else:
+            yield from _slices(problem, limits, chunks, one_buffer, in_place)
         return
     if kernel == "rows" and limits.software:
         chunks[-1] = min(chunks[-1], _max_tiles(problem, limits) * TILE)
@@ -170,27 +173,24 @@ def _slices(
         columns = 1 if by_element or two_phases or length <= RUN else _columns(problem, window, limits, one_buffer)
         if columns > 1:
             state = window.slices * (1 + _PROGRESS_WORDS) if in_windows else 1
-            workgroups = -(-window.slices // (columns * _SLICES_A_WORKGROUP))
+            lanes = _lanes_of_columns(window.slices // columns, limits)
             return _pass(
                 "scan_columns",
-                {"columns": columns, "in_windows": int(in_windows)},
+                {"columns": columns, "in_windows": int(in_windows), "lanes": lanes},
                 problem,
                 window,
-                workgroups,
+                -(-window.slices // (columns * lanes)),
                 limits,
                 one_buffer,
                 state,
                 slots={"rows": "quads" if problem.element.itemsize >= _WORD_BYTES else "words"},
             )
         quads = not by_element and _in_quads(problem, window, limits, one_buffer)
-        if length <= RUN and not in_windows:
-            is_many = problem.slices * length >= _MANY_SHORT_ELEMENTS
-            kernel, constants = "scan_short", {"slice_length": length if is_many else 0}
-        if kernel == "scan_slices":
+        lanes = _SLICES_A_WORKGROUP
+        if not by_element:
             few = limits.software and window.slices <= _FEW_SLICES_IN_SOFTWARE
-            constants["lanes"] = _LANES_IN_SOFTWARE if few else _SLICES_A_WORKGROUP
+            lanes = constants["lanes"] = _LANES_IN_SOFTWARE if few else lanes
         state = (window.slices * (1 + (_PROGRESS_WORDS if in_windows else 0))) if two_phases or in_windows else 1
-        lanes = constants.get("lanes", _SLICES_A_WORKGROUP)
         workgroups = -(-window.slices // lanes)
         return _pass(
             kernel,
@@ -213,6 +213,40 @@ def _slices(
         for phase in phases:
             for window in together:
                 yield one(window, phase, together[0].first)
+
+
+def _short(problem: ScanProblem, limits: Limits, chunks: list[int], one_buffer: bool) -> Iterator[Pass]:
+    """Yield passes over slices of a single run: one an invocation, or several where they are packed."""
+    length = problem.axis.size
+    is_many = problem.slices * length >= _MANY_SHORT_ELEMENTS
+    runs = length // math.gcd(length, RUN)
+    together = runs * RUN // length
+    is_packed = is_many and _is_packed(problem, limits) and chunks[0] >= together
+    if is_packed:
+        chunks = [chunks[0] // together * together, length]
+    offsets = (problem.input_offset, problem.output_offset)
+    for window in windows(problem.batch, problem.axis, offsets, chunks):
+        quads = _in_quads(problem, window, limits, one_buffer)
+        fits = window.slices % together == 0 and (not quads or length * problem.element.itemsize <= QUAD_BYTES)
+        if is_packed and fits and _in_vectors(problem, window, limits, one_buffer):
+            constants = {"slice_length": length, "runs": runs}
+            workgroups = -(-window.slices // (together * _SLICES_A_WORKGROUP))
+            yield _pass("scan_packed", constants, problem, window, workgroups, limits, one_buffer, 1, quads=True)
+        else:
+            constants = {"slice_length": length if is_many else 0}
+            workgroups = -(-window.slices // _SLICES_A_WORKGROUP)
+            yield _pass("scan_short", constants, problem, window, workgroups, limits, one_buffer, 1, quads=quads)
+
+
+def _is_packed(problem: ScanProblem, limits: Limits) -> bool:
+    """Whether slices follow each other in memory without gaps, and are worth several an invocation.
+
+    Not on a GPU, where neighbours among the invocations would read far from each other.
+    """
+    too_much = problem.precision is Precision.COMPENSATED or _in_words(problem, limits)
+    length = problem.axis.size
+    strides = [(d.input_stride, d.output_stride) for d in (*problem.batch, problem.axis)]
+    return limits.software and length < RUN and strides == [(length, length), (1, 1)] and not too_much
 
 
 def _rows(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> Pass:
@@ -322,6 +356,15 @@ def _columns(problem: ScanProblem, window: Window, limits: Limits, one_buffer: b
     return 1 if any(place % unit for place in places) else columns
 
 
+def _lanes_of_columns(invocations: int, limits: Limits) -> int:
+    """Return the size of workgroups that walk down rows: the more a row, the fewer visits to each page of memory."""
+    if limits.software:
+        for lanes in (4 * _SLICES_A_WORKGROUP, 2 * _SLICES_A_WORKGROUP):
+            if invocations >= 2 * limits.cores * lanes:
+                return lanes
+    return _SLICES_A_WORKGROUP
+
+
 def _pays_in_quads(problem: ScanProblem, limits: Limits) -> bool:
     """Whether several slices of whole words are worth the code: SwiftShader compiles it for a minute."""
     too_much = problem.precision is Precision.COMPENSATED or _in_words(problem, limits)
@@ -340,17 +383,26 @@ def _in_words(problem: ScanProblem, limits: Limits) -> bool:
 def _in_quads(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> bool:
     """Whether runs are neighbours in memory that can be read and written 16 bytes at a time."""
     axis, itemsize = window.axis, problem.element.itemsize
-    bindings = bind(window, (problem.element, problem.element), one_buffer, limits)
     strides = [s for d in window.batch for s in (d.input_stride, d.output_stride)]
-    starts = (
+    steps = (axis.size * itemsize, *(stride * itemsize for stride in strides))
+    return (
+        axis.input_stride == axis.output_stride == 1
+        and all(step % QUAD_BYTES == 0 for step in steps)
+        and _in_vectors(problem, window, limits, one_buffer)
+    )
+
+
+def _in_vectors(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> bool:
+    """Whether a window begins at a vector of four words in whole vectors of its bindings."""
+    itemsize = problem.element.itemsize
+    bindings = bind(window, (problem.element, problem.element), one_buffer, limits)
+    places = (
         window.input_offset * itemsize - bindings.input.offset,
         window.output_offset * itemsize - bindings.output.offset,
         bindings.input.size,
         bindings.output.size,
-        axis.size * itemsize,
-        *(stride * itemsize for stride in strides),
     )
-    return axis.input_stride == axis.output_stride == 1 and all(n % QUAD_BYTES == 0 for n in starts)
+    return all(place % QUAD_BYTES == 0 for place in places)
 
 
 def _pass(

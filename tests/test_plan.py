@@ -128,6 +128,15 @@ def test_integers_have_nothing_to_repair() -> None:
         ((8, 5000), True, ["scan_slices", "scan_slices"]),
         ((7, 5000), True, ["scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"]),
         ((64, 16), True, ["scan_short"]),
+        ((4096, 16), True, ["scan_short"]),
+        ((21_856, 3), True, ["scan_packed"]),
+        ((21_855, 3), False, ["scan_packed", "scan_short"]),
+        ((21_840, 3), False, ["scan_short"]),
+        ((65_536, 1), False, ["scan_packed"]),
+        ((16_384, 4), False, ["scan_packed"]),
+        ((8192, 8), False, ["scan_short"]),
+        ((8192, 12), False, ["scan_short"]),
+        ((4384, 15), False, ["scan_packed"]),
         ((64, 32), True, ["scan_slices", "scan_slices"]),
     ],
 )
@@ -180,6 +189,26 @@ def test_few_slices_go_to_small_workgroups_on_software_adapters() -> None:
         assert (dict(one.pipeline.constants)["lanes"], one.grid[0]) == expected
 
 
+@pytest.mark.parametrize(
+    ("slices", "software", "cores", "expected"),
+    [
+        (4096, True, 2, (256, 4)),
+        (4092, True, 2, (128, 8)),
+        (2048, True, 2, (128, 4)),
+        (2044, True, 2, (64, 8)),
+        (8192, True, 4, (256, 8)),
+        (8192, True, 5, (128, 16)),
+        (16_384, False, 2, (64, 64)),
+    ],
+)
+def test_the_workgroups_of_columns(slices: int, software: bool, cores: int, expected: tuple[int, int]) -> None:
+    """On software devices as wide as leaves two for each core."""
+    limits = Limits(software=software, cores=cores)
+    (one,) = plan_scan(packed_scan((300, slices), 0, "uint8"), limits).passes
+    assert one.pipeline.kernel == "scan_columns"
+    assert (dict(one.pipeline.constants)["lanes"], one.grid[0]) == expected
+
+
 def test_exceptional_tiles_are_repaired_in_turns_on_software_adapters() -> None:
     """Mesa ends long loops: what one dispatch leaves, the next one does."""
     for kernel in ("tiles", "serial"):
@@ -193,9 +222,53 @@ def test_exceptional_tiles_are_repaired_in_turns_on_software_adapters() -> None:
 def test_many_slices_of_a_single_run_have_pipelines_that_know_their_length() -> None:
     for sizes, expected in (((4096, 16), 16), ((4095, 16), 0), ((21_846, 3), 3), ((21_845, 3), 0)):
         for limits in (Limits(), Limits(software=True)):
-            (one,) = plan_scan(packed_scan(sizes, 1), limits).passes
-            assert one.pipeline.kernel == "scan_short"
-            assert dict(one.pipeline.constants)["slice_length"] == expected
+            for one in plan_scan(packed_scan(sizes, 1), limits).passes:
+                assert dict(one.pipeline.constants)["slice_length"] == expected
+
+
+@pytest.mark.parametrize(("length", "runs"), [(1, 1), (2, 1), (3, 3), (6, 3), (8, 1), (10, 5), (12, 3), (15, 15)])
+def test_packed_slices_are_read_by_whole_runs(length: int, runs: int) -> None:
+    """As many slices an invocation as whole runs hold; those that are over go one by one."""
+    slices = 16 * runs // length
+    for extra in (0, 1):
+        problem = packed_scan((64 * 1100 * slices + extra, length), 1, "uint8")
+        first, *rest = plan_scan(problem, Limits(software=True)).passes
+        assert first.pipeline.kernel == "scan_packed"
+        assert dict(first.pipeline.constants)["runs"] == runs
+        assert dict(first.pipeline.slots)["reads"] == "quads"
+        assert first.grid[0] == 1100
+        assert [(one.pipeline.kernel, one.elements) for one in rest] == [("scan_short", length)] * extra
+
+
+def test_only_packed_slices_of_little_code_are_read_by_whole_runs() -> None:
+    software = Limits(software=True)
+    packed, apart = Layout.packed((21_856, 3)), Layout((21_856, 3), (4, 1))
+    shifted, turned = Layout.packed((21_856, 3), 1), Layout((21_856, 3), (3, -1), 2)
+    for source, target in ((apart, packed), (packed, apart), (shifted, packed), (packed, shifted), (turned, turned)):
+        problem = scan_problem(by_name("float32"), Operator.SUM, source, target, axis=1)
+        assert kernels(plan_scan(problem, software).passes) == ["scan_short"]
+    for element, limits, expected in (
+        ("float32", Limits(), "scan_short"),
+        ("float64", software, "scan_short"),
+        ("float64", Limits(software=True, float64=True), "scan_packed"),
+        ("int64", software, "scan_packed"),
+    ):
+        assert kernels(plan_scan(packed_scan((21_856, 3), 1, element), limits).passes) == [expected]
+    compensated = scan_problem(
+        by_name("float32"), Operator.SUM, packed, packed, axis=1, precision=Precision.COMPENSATED
+    )
+    assert kernels(plan_scan(compensated, software).passes) == ["scan_short"]
+
+
+def test_windows_of_packed_slices() -> None:
+    """Each but the last is of whole runs; where a binding has no room for them they go one by one."""
+    limits = Limits(software=True, binding_bytes=4096)
+    passes = plan_scan(packed_scan((65_600, 3), 1, "uint8"), limits).passes
+    assert set(kernels(passes)) == {"scan_packed"}
+    assert {one.elements for one in passes[:-1]} == {passes[0].elements}
+    assert passes[0].elements % 48 == 0
+    tiny = Limits(software=True, binding_bytes=64, offset_alignment=16)
+    assert set(kernels(plan_scan(packed_scan((21_856, 3), 1), tiny).passes)) == {"scan_short"}
 
 
 @pytest.mark.parametrize(("axis", "longest"), [(1, 2 * SPAN), (0, SPAN)])

@@ -209,14 +209,16 @@ def test_slices_in_workgroups_of_either_size(device: Device, software: bool, mon
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int64", "float64"])
 def test_many_short_slices(device: Device, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their pipelines know how long they are: every length, read by vectors and by element."""
+    """Their pipelines know how long they are: every length, read by runs, by vectors and by element."""
     monkeypatch.setattr(scans, "_MANY_SHORT_ELEMENTS", 0)
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=True))
     for length in range(1, 17):
         x = numbers((70, length), dtype)
         plan = plan_scan(
             scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, *[Layout.packed(x.shape)] * 2, axis=1), device.limits
         )
-        assert dict(plan.passes[0].pipeline.constants)["slice_length"] == length
+        for one in plan.passes:
+            assert dict(one.pipeline.constants)["slice_length"] == length
         for exclusive in (False, True):
             check_scan(device, x, "sum", 1, exclusive=exclusive)
             check_scan(device, x, "sum", 1, exclusive=exclusive, reverse=True)
@@ -224,6 +226,42 @@ def test_many_short_slices(device: Device, dtype: str, monkeypatch: pytest.Monke
             layout = Layout.packed(x.shape)
             check_scan(device, x, "product", 1, source=layout, target=layout)
             check_scan(device, numbers((length, 70), dtype), "sum", 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int16", "int64"])
+@pytest.mark.parametrize("length", [3, 4, 10])
+def test_packed_slices(device: Device, dtype: str, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several an invocation, in several workgroups; what is in one slice stays there, and -0 survives."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=True))
+    slices = (2**16 // length // 16 + 1) * 16 + 1
+    for operator, exclusive in product(("sum", "product"), (False, True)):
+        x = numbers((slices, length), dtype, operator)
+        if x.dtype.kind == "f":
+            x[::3] = -0.0
+            some = x.reshape(-1)[5::37]
+            some[:] = np.resize(np.array([np.nan, np.inf, -np.inf, 60_000, -1], dtype), some.shape)
+        check_scan(device, x, operator, 1, exclusive=exclusive)
+        layout = Layout.packed(x.shape, 16)
+        check_scan(device, x, operator, 1, exclusive=exclusive, source=layout, target=layout)
+
+
+def test_packed_slices_write_no_more_than_there_are(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one binding with the input, which lies behind the output."""
+    monkeypatch.setattr(scans, "_MANY_SHORT_ELEMENTS", 0)
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=True, offset_alignment=256))
+    x = numbers((1104, 3), np.int32)
+    source, target = Layout.packed(x.shape, x.size), Layout.packed(x.shape)
+    problem = scan_problem(dtypes.by_name("int32"), Operator.SUM, source, target, axis=1)
+    (one,) = plan_scan(problem, device.limits, one_buffer=True).passes
+    assert one.pipeline.kernel == "scan_packed"
+    assert one.input is None
+    memory = device.allocate(2 * x.nbytes)
+    device.upload(memory, 0, np.concatenate([np.zeros_like(x), x]))
+    device.run(problem, memory, memory)
+    after = np.empty((2208, 3), np.int32)
+    device.download(memory, 0, after)
+    memory.release()
+    np.testing.assert_array_equal(after, np.concatenate([reference.cumulative(x, "sum", axis=1), x]))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "int64"])
@@ -240,6 +278,7 @@ COLUMNS = {
     "tiles": ((9000, 260), 0, Layout.packed((9000, 260)), Layout.packed((9000, 260))),
     "middle": ((3, 70, 256), 1, Layout.packed((3, 70, 256)), Layout((3, 70, 256), (70 * 260, 260, 1), 8)),
     "reversed": ((40, 512), 0, Layout((40, 512), (-520, 1), 39 * 520), Layout.packed((40, 512))),
+    "wide": ((40, 4160), 0, Layout.packed((40, 4160)), Layout.packed((40, 4160))),
     "repeated": ((40, 512), 0, Layout((40, 512), (0, 1)), Layout.packed((40, 512))),
 }
 
@@ -248,8 +287,8 @@ COLUMNS = {
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "float32", "int32", "float64", "uint64"])
 def test_columns(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where an invocation has whole words of adjacent slices, of 8 and 16 bits, or whole vectors of four words."""
-    monkeypatch.setattr(device, "limits", replace(device.limits, near_elements=0))
-    lavapipe = replace(device.limits, software=True, float64=True, columns=True)
+    monkeypatch.setattr(device, "limits", replace(device.limits, near_elements=0, cores=2))
+    lavapipe = replace(device.limits, software=True, float64=True, columns=True, cores=2)
     shape, axis, source, target = COLUMNS[way]
     for operator, exclusive, reverse in [("sum", False, False), ("product", True, True)]:
         x = numbers(shape, dtype, operator)
@@ -257,7 +296,9 @@ def test_columns(device: Device, dtype: str, way: str, monkeypatch: pytest.Monke
             x = np.broadcast_to(x[:1], shape)
         element = dtypes.by_dtype(x.dtype)
         problem = scan_problem(element, Operator(operator), source, target, axis=axis, exclusive=exclusive)
-        assert {one.pipeline.kernel for one in plan_scan(problem, lavapipe).passes} == {"scan_columns"}
+        for one in plan_scan(problem, lavapipe).passes:
+            assert one.pipeline.kernel == "scan_columns"
+            assert dict(one.pipeline.constants)["lanes"] == (256 if way == "wide" else 64)
         if element.itemsize >= 4:
             assert "scan_columns" not in str(plan_scan(problem, replace(lavapipe, columns=False)))
             assert "scan_columns" not in str(plan_scan(problem, replace(lavapipe, near_elements=2**22)))

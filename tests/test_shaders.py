@@ -52,6 +52,7 @@ def test_the_kernels() -> None:
         "scan_chain_clear",
         "scan_columns",
         "scan_elements",
+        "scan_packed",
         "scan_repair",
         "scan_rows",
         "scan_serial_tiles",
@@ -138,6 +139,11 @@ def every_pipeline() -> set[PipelineKey]:
             problem = scan_problem(element, operator, layout, target, axis=0)
             limits = Limits(software=True, columns=True, float64=True, near_elements=0)
             plans.append(plan_scan(problem, limits, one_buffer=one_buffer))
+    layout, apart = Layout.packed((21_856, 3)), Layout.packed((21_856, 3), 66_000)
+    for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
+        for element, operator in product(_elements(one_buffer), Operator):
+            problem = scan_problem(element, operator, layout, target, axis=1)
+            plans.append(plan_scan(problem, Limits(software=True, float64=True), one_buffer=one_buffer))
     layout, apart = Layout.packed((5, 90)), Layout.packed((5, 90), 5000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
         for source, element in product((*ELEMENT_TYPES, BOOL), _elements(one_buffer)):

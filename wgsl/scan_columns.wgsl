@@ -3,9 +3,10 @@
 // For many slices along an axis other than the finest. No two invocations share a word, so that writing needs no
 // atomics; each word is read and written once; and the invocations of a workgroup keep together, run by run, so that
 // what they read of a row is still in a cache, and its page known, when the next of them comes to it.
-// Grid: workgroups of 64 invocations; an invocation `columns` slices.
+// Grid: workgroups of `lanes` invocations; an invocation `columns` slices.
 // Bindings: 0 params, 1 input (absent in place), 2 output (slot: owned), 3 state: 101 words a slice, between windows.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, columns (2 or 4), in_windows; phase as it is.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, columns (2 or 4), in_windows, lanes; phase as it
+// is.
 // Bytes moved: one read and one write an element; exceptional tiles are read twice.
 
 #import "lib/params.wgsl"
@@ -20,9 +21,12 @@
 #import "lib/left_fold.wgsl"
 #import "lib/columns.wgsl"
 
-@compute @workgroup_size(64)
+// 64; more on software devices where rows are wide, to take as much of a page as there is.
+override lanes: u32 = 64u;
+
+@compute @workgroup_size(lanes)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let slice = (workgroup_number(workgroup) * 64u + lane) * columns;
+    let slice = (workgroup_number(workgroup) * lanes + lane) * columns;
     let is_there = slice < params.count;
     var place = place_of(slice);
     var a = begin_slice();

@@ -56,6 +56,7 @@ def suite(full: bool = False) -> Iterator[Case]:
         _layouts,
         _in_place,
         _shared_words,
+        _many_short,
         _dimensions,
         _exceptional,
         _compensated,
@@ -203,6 +204,16 @@ def _shared_words(full: bool) -> Iterator[Case]:
         for count, ways in ((501, KERNELS if full else ("slices",)), (65, by_slice)):
             yield from _scans(dtype, (count, length), 1, length, placement=placement, ways=ways)
             yield from _scans(dtype, (length, count), 0, length + 3, placement=placement, ways=ways)
+
+
+def _many_short(full: bool) -> Iterator[Case]:
+    """So many slices of a single run that kernels are made for their length, and an invocation has several."""
+    for number, dtype in enumerate(_TYPES):
+        for length in range(1, 17) if full else (number % 15 + 1,):
+            # No multiple of what an invocation has: some slices are left over.
+            shape = (2**16 // length + 18, length)
+            order = None if full else 2 * number
+            yield from _scans(dtype, shape, 1, order, ways=("auto",), family="special" if dtype in _FLOATS else "plain")
 
 
 def _dimensions(full: bool) -> Iterator[Case]:

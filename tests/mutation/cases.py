@@ -180,12 +180,13 @@ def own_scan(
     way: str,
     *,
     both: bool = False,
+    exclusive: bool = False,
     placement: Placement = PACKED,
     **more: Any,
 ) -> OwnScanCase:
     """Return a case; `both` for exclusive and reverse. Where `shape` asks for more slices than there are, it is cut."""
     shape = _data(family, shape, dtype, operator).shape
-    return OwnScanCase(dtype, shape, placement, family, operator, axis, both, both, way, **more)
+    return OwnScanCase(dtype, shape, placement, family, operator, axis, both or exclusive, both, way, **more)
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,7 @@ def _own(device: Device) -> Iterator[_Choice]:
     yield from _crossing()
     yield from _turns()
     yield from _short()
+    yield from _packed()
     yield from _surplus()
     yield from _far_apart()
     yield from _silent()
@@ -178,6 +179,8 @@ def _columns_of_words() -> Iterator[_Choice]:
             case = own_scan("numbers", dtype, operator, (4500, 256), 0, "slices", both=True)
             yield case, {**changes, "binding_bytes": 70_000}
     yield own_scan("beside", "float32", "sum", (9000, 320), 0, "slices"), {**changes, "binding_bytes": 6_000_000}
+    for dtype in ("float32", "int64", "uint8"):  # in wide workgroups
+        yield own_scan("numbers", dtype, "sum", (40, 4160), 0, "slices", both=True), {**changes, "software": True}
 
 
 def _roundings_past_the_end() -> Iterator[Case]:
@@ -260,6 +263,29 @@ def _short() -> Iterator[_Choice]:
                 own_scan("numbers", "float16", "product", shape, axis, "slices", both=True, placement=placement),
                 changes,
             )
+
+
+def _packed() -> Iterator[_Choice]:
+    """Single runs packed without gaps, several an invocation, in two workgroups, and some left over."""
+    changes = {"_MANY_SHORT_ELEMENTS": 0, "software": True}
+    for dtype, operator, exclusive in product(("float32", "float16", "int64"), _OPERATORS, (False, True)):
+        yield own_scan("numbers", dtype, operator, (1100, 3), 1, "slices", exclusive=exclusive), changes
+    for length in range(1, 16):
+        for exclusive in (False, True):
+            yield own_scan("numbers", "uint8", "sum", (1100, length), 1, "slices", exclusive=exclusive), changes
+    for length, operator in product((2, 3, 7, 10), _OPERATORS):
+        case = own_scan("negative_zeros", "float32", operator, (1100, length), 1, "slices", exclusive=length == 3)
+        yield case, changes
+        for order in ("inclusive", "exclusive"):
+            name = f"{operator}.float32.1100x{length}.axis1.{order}.increasing.packed-to-packed.slices.special"
+            yield parse(name), changes
+    for slices in (1104, 1120):  # no more than so many are written: the input is behind them
+        case = own_scan("numbers", "int32", "sum", (slices, 3), 1, "slices", placement=OUTPUT_FIRST)
+        yield case, {**changes, "offset_alignment": 256}
+    for more in ({"workgroups": 1}, {"binding_bytes": 4096}):
+        yield own_scan("numbers", "int32", "sum", (3100, 3), 1, "slices"), {**changes, **more}
+        case = own_scan("numbers", "uint8", "sum", (5100, 5), 1, "slices", placement=_IN_PLACE, exclusive=True)
+        yield case, {**changes, **more}
 
 
 def _surplus() -> Iterator[_Choice]:

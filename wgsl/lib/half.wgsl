@@ -19,9 +19,12 @@ fn float_to_half(bits: u32) -> u32 {
     let magnitude = bits & 0x7fffffffu;
     let rounded = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13u) & 1u)) >> 13u;
     let normal = min(rounded, 0x7c00u);
-    // A unit in the last place of 0.5, 0x3f000000, is that of binary16's subnormals. Hidden from compilers that would
-    // fuse the addition with a product before it, which is to be rounded first.
-    let subnormal = bitcast<u32>(hidden(bitcast<f32>(magnitude)) + 0.5);
+    var value = bitcast<f32>(magnitude);
+    if (product) {
+        value = hidden(value); // from compilers that would fuse product and addition: it is to be rounded first
+    }
+    // A unit in the last place of 0.5, 0x3f000000, is that of binary16's subnormals.
+    let subnormal = bitcast<u32>(value + 0.5);
     let finite = select(subnormal, normal, magnitude >= 0x38800000u);
     return sign | select(finite, 0x7e00u, magnitude > 0x7f800000u);
 }
