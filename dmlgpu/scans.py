@@ -217,36 +217,47 @@ def _slices(
 
 def _short(problem: ScanProblem, limits: Limits, chunks: list[int], one_buffer: bool) -> Iterator[Pass]:
     """Yield passes over slices of a single run: one an invocation, or several where they are packed."""
-    length = problem.axis.size
+    length, offsets = problem.axis.size, (problem.input_offset, problem.output_offset)
     is_many = problem.slices * length >= _MANY_SHORT_ELEMENTS
-    runs = length // math.gcd(length, RUN)
-    together = runs * RUN // length
-    is_packed = is_many and _is_packed(problem, limits) and chunks[0] >= together
-    if is_packed:
-        chunks = [chunks[0] // together * together, length]
-    offsets = (problem.input_offset, problem.output_offset)
-    for window in windows(problem.batch, problem.axis, offsets, chunks):
-        quads = _in_quads(problem, window, limits, one_buffer)
-        fits = window.slices % together == 0 and (not quads or length * problem.element.itemsize <= QUAD_BYTES)
-        if is_packed and fits and _in_vectors(problem, window, limits, one_buffer):
-            constants = {"slice_length": length, "runs": runs}
-            workgroups = -(-window.slices // (together * _SLICES_A_WORKGROUP))
-            yield _pass("scan_packed", constants, problem, window, workgroups, limits, one_buffer, 1, quads=True)
-        else:
-            constants = {"slice_length": length if is_many else 0}
-            workgroups = -(-window.slices // _SLICES_A_WORKGROUP)
-            yield _pass("scan_short", constants, problem, window, workgroups, limits, one_buffer, 1, quads=quads)
+    together = RUN // math.gcd(length, RUN)
+    if not (is_many and chunks[0] >= together and _is_packed(problem, limits)):
+        for window in windows(problem.batch, problem.axis, offsets, chunks):
+            yield _short_slices(problem, window, limits, one_buffer, length if is_many else 0)
+        return
+    (batch,) = problem.batch
+    whole = batch.size // together * together
+    constants = {"slice_length": length, "runs": together * length // RUN}
+    chunks = [chunks[0] // together * together, length]
+    for window in windows([replace(batch, size=whole)], problem.axis, offsets, chunks):
+        workgroups = -(-window.slices // (together * _SLICES_A_WORKGROUP))
+        yield _pass("scan_packed", constants, problem, window, workgroups, limits, one_buffer, 1, quads=True)
+    if whole < batch.size:
+        rest, after = batch.size - whole, whole * length
+        offsets = (problem.input_offset + after, problem.output_offset + after)
+        for window in windows([replace(batch, size=rest)], problem.axis, offsets, [rest, length]):
+            yield _short_slices(problem, window, limits, one_buffer, 0)
+
+
+def _short_slices(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool, slice_length: int) -> Pass:
+    quads = _in_quads(problem, window, limits, one_buffer)
+    workgroups = -(-window.slices // _SLICES_A_WORKGROUP)
+    constants = {"slice_length": slice_length}
+    return _pass("scan_short", constants, problem, window, workgroups, limits, one_buffer, 1, quads=quads)
 
 
 def _is_packed(problem: ScanProblem, limits: Limits) -> bool:
     """Whether slices follow each other in memory without gaps, and are worth several an invocation.
 
-    Not on a GPU, where neighbours among the invocations would read far from each other.
+    Not on a GPU, where neighbours among the invocations would read far from each other; nor where slices of more than
+    a few elements are whole vectors.
     """
+    length, itemsize = problem.axis.size, problem.element.itemsize
     too_much = problem.precision is Precision.COMPENSATED or _in_words(problem, limits)
-    length = problem.axis.size
+    if not limits.software or too_much or length >= RUN or (length > 4 and length * itemsize % QUAD_BYTES == 0):
+        return False
     strides = [(d.input_stride, d.output_stride) for d in (*problem.batch, problem.axis)]
-    return limits.software and length < RUN and strides == [(length, length), (1, 1)] and not too_much
+    starts = (problem.input_offset * itemsize, problem.output_offset * itemsize, limits.offset_alignment)
+    return strides == [(length, length), (1, 1)] and all(start % QUAD_BYTES == 0 for start in starts)
 
 
 def _rows(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> Pass:
@@ -357,7 +368,7 @@ def _columns(problem: ScanProblem, window: Window, limits: Limits, one_buffer: b
 
 
 def _lanes_of_columns(invocations: int, limits: Limits) -> int:
-    """Return the size of workgroups that walk down rows: the more a row, the fewer visits to each page of memory."""
+    """Return the size of workgroups that walk down rows: the larger, the fewer visits to a page of memory."""
     if limits.software:
         for lanes in (4 * _SLICES_A_WORKGROUP, 2 * _SLICES_A_WORKGROUP):
             if invocations >= 2 * limits.cores * lanes:
@@ -383,26 +394,17 @@ def _in_words(problem: ScanProblem, limits: Limits) -> bool:
 def _in_quads(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> bool:
     """Whether runs are neighbours in memory that can be read and written 16 bytes at a time."""
     axis, itemsize = window.axis, problem.element.itemsize
-    strides = [s for d in window.batch for s in (d.input_stride, d.output_stride)]
-    steps = (axis.size * itemsize, *(stride * itemsize for stride in strides))
-    return (
-        axis.input_stride == axis.output_stride == 1
-        and all(step % QUAD_BYTES == 0 for step in steps)
-        and _in_vectors(problem, window, limits, one_buffer)
-    )
-
-
-def _in_vectors(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> bool:
-    """Whether a window begins at a vector of four words in whole vectors of its bindings."""
-    itemsize = problem.element.itemsize
     bindings = bind(window, (problem.element, problem.element), one_buffer, limits)
-    places = (
+    strides = [s for d in window.batch for s in (d.input_stride, d.output_stride)]
+    starts = (
         window.input_offset * itemsize - bindings.input.offset,
         window.output_offset * itemsize - bindings.output.offset,
         bindings.input.size,
         bindings.output.size,
+        axis.size * itemsize,
+        *(stride * itemsize for stride in strides),
     )
-    return all(place % QUAD_BYTES == 0 for place in places)
+    return axis.input_stride == axis.output_stride == 1 and all(n % QUAD_BYTES == 0 for n in starts)
 
 
 def _pass(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from dmlgpu.runtime import device as device_module
+from dmlgpu.runtime import gpu
 from dmlgpu.runtime.backend import DEFAULT_LIMITS
 from dmlgpu.runtime.device import Device, default_device
 
@@ -37,3 +38,11 @@ def modest_device(device: Device) -> Iterator[Device]:
     """Return a device on the same adapter with WebGPU's default limits."""
     with Device(device.description, limits=DEFAULT_LIMITS) as modest:
         yield modest
+
+
+@pytest.fixture
+def fresh_plans() -> Iterator[None]:
+    """Have the device plan anew, for a test that changes constants which plans depend on."""
+    gpu._plan.cache_clear()
+    yield
+    gpu._plan.cache_clear()

@@ -397,6 +397,7 @@ def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("kernel", ["rows", "tiles", "serial"])
+@pytest.mark.usefixtures("fresh_plans")
 def test_turns_of_few_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exceptional tiles, and the first absorbing result, anywhere in the turns of a window."""
     monkeypatch.setattr(scans, "_MAX_TILES_IN_SOFTWARE", 3)

@@ -81,7 +81,7 @@ def test_every_shader_is_understood() -> None:
 
 @pytest.fixture
 def bench(device: Device, tmp_path: Path) -> Bench:
-    case = parse("sum.int32.3x300.axis1.inclusive.increasing.packed-to-packed.slices.plain")
+    case = parse("sum.float32.3x300.axis1.inclusive.increasing.packed-to-packed.slices.plain")
     trial = Trial(case, {})
     trial.plan(device)
     return Bench(device, tmp_path / "wgsl", [trial])

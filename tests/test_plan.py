@@ -222,8 +222,9 @@ def test_exceptional_tiles_are_repaired_in_turns_on_software_adapters() -> None:
 def test_many_slices_of_a_single_run_have_pipelines_that_know_their_length() -> None:
     for sizes, expected in (((4096, 16), 16), ((4095, 16), 0), ((21_846, 3), 3), ((21_845, 3), 0)):
         for limits in (Limits(), Limits(software=True)):
-            for one in plan_scan(packed_scan(sizes, 1), limits).passes:
-                assert dict(one.pipeline.constants)["slice_length"] == expected
+            first, *rest = plan_scan(packed_scan(sizes, 1), limits).passes
+            assert dict(first.pipeline.constants)["slice_length"] == expected
+            assert not any(dict(one.pipeline.constants)["slice_length"] for one in rest)
 
 
 @pytest.mark.parametrize(("length", "runs"), [(1, 1), (2, 1), (3, 3), (6, 3), (8, 1), (10, 5), (12, 3), (15, 15)])
@@ -252,8 +253,11 @@ def test_only_packed_slices_of_little_code_are_read_by_whole_runs() -> None:
         ("float64", software, "scan_short"),
         ("float64", Limits(software=True, float64=True), "scan_packed"),
         ("int64", software, "scan_packed"),
+        ("int64", Limits(software=True, offset_alignment=8), "scan_short"),
     ):
         assert kernels(plan_scan(packed_scan((21_856, 3), 1, element), limits).passes) == [expected]
+    for sizes in ((8193, 8), (21_845, 12)):  # whole vectors
+        assert kernels(plan_scan(packed_scan(sizes, 1), software).passes) == ["scan_short"]
     compensated = scan_problem(
         by_name("float32"), Operator.SUM, packed, packed, axis=1, precision=Precision.COMPENSATED
     )
@@ -261,12 +265,14 @@ def test_only_packed_slices_of_little_code_are_read_by_whole_runs() -> None:
 
 
 def test_windows_of_packed_slices() -> None:
-    """Each but the last is of whole runs; where a binding has no room for them they go one by one."""
-    limits = Limits(software=True, binding_bytes=4096)
-    passes = plan_scan(packed_scan((65_600, 3), 1, "uint8"), limits).passes
-    assert set(kernels(passes)) == {"scan_packed"}
-    assert {one.elements for one in passes[:-1]} == {passes[0].elements}
-    assert passes[0].elements % 48 == 0
+    """They are of whole runs, and what is left over comes last; without room for a whole one all go one by one."""
+    for limits in (Limits(software=True, binding_bytes=4096), Limits(software=True, dispatch_elements=50_000)):
+        *packed, rest = plan_scan(packed_scan((65_607, 3), 1, "uint8"), limits).passes
+        assert set(kernels(tuple(packed))) == {"scan_packed"}
+        assert len(packed) > 2
+        assert all(one.elements % 48 == 0 for one in packed)
+        assert sum(one.elements for one in packed) == 3 * 65_600
+        assert (rest.pipeline.kernel, rest.elements) == ("scan_short", 21)
     tiny = Limits(software=True, binding_bytes=64, offset_alignment=16)
     assert set(kernels(plan_scan(packed_scan((21_856, 3), 1), tiny).passes)) == {"scan_short"}
 

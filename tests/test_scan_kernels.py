@@ -208,17 +208,18 @@ def test_slices_in_workgroups_of_either_size(device: Device, software: bool, mon
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int64", "float64"])
-def test_many_short_slices(device: Device, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("software", [False, True])
+@pytest.mark.usefixtures("fresh_plans")
+def test_many_short_slices(device: Device, software: bool, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their pipelines know how long they are: every length, read by runs, by vectors and by element."""
     monkeypatch.setattr(scans, "_MANY_SHORT_ELEMENTS", 0)
-    monkeypatch.setattr(device, "limits", replace(device.limits, software=True))
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=software))
     for length in range(1, 17):
         x = numbers((70, length), dtype)
         plan = plan_scan(
             scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, *[Layout.packed(x.shape)] * 2, axis=1), device.limits
         )
-        for one in plan.passes:
-            assert dict(one.pipeline.constants)["slice_length"] == length
+        assert dict(plan.passes[0].pipeline.constants)["slice_length"] == length
         for exclusive in (False, True):
             check_scan(device, x, "sum", 1, exclusive=exclusive)
             check_scan(device, x, "sum", 1, exclusive=exclusive, reverse=True)
@@ -245,6 +246,7 @@ def test_packed_slices(device: Device, dtype: str, length: int, monkeypatch: pyt
         check_scan(device, x, operator, 1, exclusive=exclusive, source=layout, target=layout)
 
 
+@pytest.mark.usefixtures("fresh_plans")
 def test_packed_slices_write_no_more_than_there_are(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one binding with the input, which lies behind the output."""
     monkeypatch.setattr(scans, "_MANY_SHORT_ELEMENTS", 0)
@@ -307,9 +309,10 @@ def test_columns(device: Device, dtype: str, way: str, monkeypatch: pytest.Monke
         check_scan(device, x, operator, axis, source=target, target=target)
 
 
-@pytest.mark.parametrize("binding", [70_000, 1_000_000])
+@pytest.mark.parametrize("binding", [70_000, 1_000_000, 4_500_000])
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64"])
 def test_windows_of_columns(device: Device, dtype: str, binding: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Floats take whole tiles, in the largest of these bindings."""
     monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=binding, near_elements=0))
     x = numbers((30_000, 256), dtype)
     check_scan(device, x, "sum", 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -53,24 +54,40 @@ def scan(device: Device, x: np.ndarray = X) -> np.ndarray:
     return dmlgpu.cumulative_sum(x, axis=0, device=device)
 
 
-async def interrupt_readback(
-    array: dmlgpu.DeviceArray, act: Callable[[asyncio.Task[Any]], object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Begin to read an array back, act while its first mapping is awaited, and await the rest."""
-    real, awaited, acted = wgpu.GPUPromise.__await__, asyncio.Event(), asyncio.Event()
+@contextmanager
+def held_mappings(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Keep what wgpu's thread says of mappings from promises, until what is yielded is called."""
+    lock, held, released = threading.Lock(), [], False
 
-    def hold(promise: Any) -> Any:
-        awaited.set()
-        yield from acted.wait().__await__()
-        return (yield from real(promise))
+    def later(tell: Callable[..., None]) -> Callable[..., None]:
+        def keep(*args: Any) -> None:
+            with lock:
+                if not released:
+                    held.append((tell, args))
+                    return
+            tell(*args)
+
+        return keep
+
+    def release() -> None:
+        nonlocal released
+        with lock:
+            released = True
+        for tell, args in held:
+            tell(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(wgpu.GPUPromise, "__await__", hold)
-        task = asyncio.create_task(array.numpy_async())
-        await awaited.wait()
-        act(task)
-        acted.set()
-        await task
+        for name in ("_wgpu_set_input", "_wgpu_set_error"):
+            patch.setattr(wgpu.GPUPromise, name, later(getattr(wgpu.GPUPromise, name)))
+        yield release
+
+
+async def read_back(array: dmlgpu.DeviceArray, act: Callable[[asyncio.Task[Any]], object]) -> None:
+    """Begin to read an array back, act while a mapping is awaited, and await the rest."""
+    task = asyncio.create_task(array.numpy_async())
+    await asyncio.sleep(0)
+    act(task)
+    await task
 
 
 def check(device: Device) -> None:
@@ -346,8 +363,10 @@ class TestInterruptions:
         array = dmlgpu.asarray(X, any_device)
 
         for _ in range(3):
-            with pytest.raises(asyncio.CancelledError):
-                asyncio.run(interrupt_readback(array, asyncio.Task.cancel, monkeypatch))
+            with held_mappings(monkeypatch) as release:
+                with pytest.raises(asyncio.CancelledError):
+                    asyncio.run(read_back(array, asyncio.Task.cancel))
+                release()
         np.testing.assert_array_equal(array.numpy(), X)
         check(any_device)
 
@@ -361,12 +380,13 @@ class TestInterruptions:
             promises.append(real(*args))
             return promises[-1]
 
-        with monkeypatch.context() as patch:
-            patch.setattr(transfers, "map_submitted", remember)
+        with held_mappings(monkeypatch) as release:
+            monkeypatch.setattr(transfers, "map_submitted", remember)
             with pytest.raises(asyncio.CancelledError):
-                asyncio.run(interrupt_readback(array, asyncio.Task.cancel, monkeypatch))
-        assert len(promises) == 1
-        promises[0]._set_pending_resolved()  # what wgpu's thread does
+                asyncio.run(read_back(array, asyncio.Task.cancel))
+            assert len(promises) == 1
+            promises[0]._set_pending_resolved()  # what wgpu's thread does
+            release()
         check(any_device)
 
     def test_a_release_during_a_readback(
@@ -374,8 +394,15 @@ class TestInterruptions:
     ) -> None:
         array = dmlgpu.asarray(X, any_device)
 
-        with pytest.raises(ReleasedArrayError):
-            asyncio.run(interrupt_readback(array, lambda _: array.release(), monkeypatch))
+        with held_mappings(monkeypatch) as release:
+
+            def act(task: asyncio.Task[Any]) -> None:
+                assert not task.done()
+                array.release()
+                release()
+
+            with pytest.raises(ReleasedArrayError):
+                asyncio.run(read_back(array, act))
         check(any_device)
 
     def test_memory_that_an_interruption_left_mapped(self, device: Device) -> None:

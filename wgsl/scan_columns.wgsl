@@ -21,7 +21,7 @@
 #import "lib/left_fold.wgsl"
 #import "lib/columns.wgsl"
 
-// 64; more on software devices where rows are wide, to take as much of a page as there is.
+// 64; more on software devices where slices are many, to take as much of a page as there is.
 override lanes: u32 = 64u;
 
 @compute @workgroup_size(lanes)
@@ -47,7 +47,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let i = params.first + k;
         let tile_place = place;
         let count = min(TILE - i % TILE, params.length - k);
-        let known = vec4<bool>(
+        // Integers have the same bits in any order, and a left fold is the least work.
+        let known = vec4<bool>(!EXCEPTIONS) | vec4<bool>(
             is_absorbed(a.carry), is_absorbed(b.carry), is_absorbed(c.carry), is_absorbed(d.carry),
         );
         for (var done = 0u; done < count; done += FANOUT) {
@@ -76,10 +77,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             end_runs(i + count - count % FANOUT, known, &a, &b, &c, &d);
         }
         k += count;
-        let is_last = k == params.length && params.suspend == 0u;
-        if (is_there && ((i + count) % TILE == 0u || is_last)) {
-            end_tiles(count, tile_place, known, &a, &b, &c, &d);
-        }
+        // Windows of floats are whole tiles, and integers go on from anywhere.
+        end_tiles(count, tile_place, known, &a, &b, &c, &d);
     }
     if (in_windows && is_there && params.suspend == 1u) {
         suspend(slice, &a);

@@ -1,8 +1,8 @@
 // Scans slices of at most 16 elements that follow each other in memory without gaps, `runs` runs of 16 elements an
 // invocation: as many slices as begin and end with them. A slice is a left fold.
 //
-// For many slices whose lengths are no whole vectors: they are read and written 16 bytes at a time all the same, and
-// types of less than a word need no atomics.
+// For many slices whose lengths are no whole vectors, or of 4 elements and less: they are read and written 16 bytes at
+// a time all the same, and types of less than a word need no atomics.
 // Grid: workgroups of 64 invocations; an invocation 16 * runs / slice_length slices.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state (unused); elements begin at multiples of 16 bytes.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, slice_length, runs.

@@ -179,6 +179,11 @@ def _columns_of_words() -> Iterator[_Choice]:
             case = own_scan("numbers", dtype, operator, (4500, 256), 0, "slices", both=True)
             yield case, {**changes, "binding_bytes": 70_000}
     yield own_scan("beside", "float32", "sum", (9000, 320), 0, "slices"), {**changes, "binding_bytes": 6_000_000}
+    for dtype, binding in (("float32", 4_500_000), ("float16", 2_300_000)):
+        for family in ("numbers", "beside"):
+            case = own_scan(family, dtype, "sum", (8500, 256), 0, "slices", exclusive=dtype == "float16")
+            yield case, {**changes, "binding_bytes": binding}
+        yield own_scan("numbers", dtype, "sum", (4101, 256), 0, "slices"), changes
     for dtype in ("float32", "int64", "uint8"):  # in wide workgroups
         yield own_scan("numbers", dtype, "sum", (40, 4160), 0, "slices", both=True), {**changes, "software": True}
 

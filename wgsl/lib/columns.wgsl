@@ -12,7 +12,7 @@ struct Started {
     has_q: vec4<bool>,     // whether results begin with q
 }
 
-// Begins the run of element `i` of the slices, whose tile is `known` to be exceptional.
+// Begins the run of element `i` of the slices, whose tile is `known` to be a left fold.
 fn begin_runs(
     i: u32, known: vec4<bool>,
     a: ptr<function, Progress>, b: ptr<function, Progress>, c: ptr<function, Progress>, d: ptr<function, Progress>,
