@@ -16,7 +16,7 @@ from dmlgpu.plan import KERNELS
 from dmlgpu.problem import Layout, Operator, scan_problem
 from dmlgpu.runtime.device import Device
 from dmlgpu.scans import scan_passes
-from dmlgpu.windows import TILE
+from dmlgpu.windows import SPAN, TILE
 
 from .harness import check_scan, expected_scan, numbers, scan
 
@@ -282,6 +282,19 @@ def test_what_is_behind_an_absorbing_result_does_not_overflow(
     expected = reference.cumulative(x, operator, axis=0)
     assert np.all(expected[10:] == np.inf) if operator == "sum" else np.all(expected[10:] == 0)
     check_scan(device, x, operator, 0, kernel=kernel)
+
+
+def nearly_zero(length: int) -> NDArray[np.float64]:
+    """Return slices whose first span's product has a word, or all bits but one, as zero has them."""
+    x = numbers((2, length), np.float64, "product")
+    x[:, :SPAN] = 1
+    x[1, 0] = 2.0**-1046
+    return x
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_product_that_is_nearly_zero_absorbs_nothing(device: Device, kernel: str) -> None:
+    check_scan(device, nearly_zero(SPAN + 3 * TILE + 5), "product", 1, kernel=kernel)
 
 
 def twice(operator: str, dtype: str) -> NDArray[Any]:

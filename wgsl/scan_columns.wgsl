@@ -47,8 +47,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let i = params.first + k;
         let tile_place = place;
         let count = min(TILE - i % TILE, params.length - k);
-        // Integers have the same bits in any order, and a left fold is the least work.
-        let known = vec4<bool>(!EXCEPTIONS) | vec4<bool>(
+        // Where any order does, a left fold is the least work.
+        let known = vec4<bool>(EXACT) | vec4<bool>(
             is_absorbed(a.carry), is_absorbed(b.carry), is_absorbed(c.carry), is_absorbed(d.carry),
         );
         for (var done = 0u; done < count; done += FANOUT) {

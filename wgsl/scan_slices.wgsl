@@ -45,8 +45,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let i = params.first + k;
         let tile_place = place;
         let count = min(TILE - i % TILE, params.length - k);
-        // Integers have the same bits in any order, and a left fold is the least work.
-        let known = !EXCEPTIONS || is_absorbed(progress.carry) || (phase == WRITE && (exceptions & tile_bit(i)) != 0u);
+        // Where any order does, a left fold is the least work.
+        let known = EXACT || is_absorbed(progress.carry) || (phase == WRITE && (exceptions & tile_bit(i)) != 0u);
         for (var done = 0u; done < count; done += FANOUT) {
             scan_run(i + done, min(count - done, FANOUT), place, known, &progress);
             place.input += FANOUT * params.input_axis_stride;

@@ -112,6 +112,8 @@ def _hard() -> Iterator[Case]:
 
 
 def _exceptional() -> Iterator[Case]:
+    for way in KERNELS:
+        yield own_scan("nearly_zero", "float64", "product", (2, 19 * TILE + 5), 1, way)
     for way, operator, both in product(KERNELS, _OPERATORS, (False, True)):
         for length in (300, 4100):
             yield own_scan("events", "float32", operator, (90, length), 1, way, both=both)

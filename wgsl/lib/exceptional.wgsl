@@ -1,5 +1,8 @@
 // NaN and infinity: which values are exceptional, and what stands for a value where only its class counts.
 
+// Whether sums and products have the same bits in any order: those of integers do.
+const EXACT = !EXCEPTIONS;
+
 // The bits that tell how large a value is, without its sign: ordered as magnitudes are. 0 for integers.
 fn magnitude(a: Accumulator) -> u32 {
     if (!EXCEPTIONS) {
