@@ -170,7 +170,7 @@ def _slices(
     def one(window: Window, phase: int, first: int) -> Pass:
         constants = {"phase": phase, "in_windows": int(in_windows)}
         kernel = "scan_elements" if by_element else "scan_slices"
-        columns = 1 if by_element or two_phases or length <= RUN else _columns(problem, window, limits, one_buffer)
+        columns = 1 if by_element or two_phases else _columns(problem, window, limits, one_buffer)
         if columns > 1:
             state = window.slices * (1 + _PROGRESS_WORDS) if in_windows else 1
             lanes = _lanes_of_columns(window.slices // columns, limits)
@@ -234,8 +234,8 @@ def _short(problem: ScanProblem, limits: Limits, chunks: list[int], one_buffer: 
     if whole < batch.size:
         rest, after = batch.size - whole, whole * length
         offsets = (problem.input_offset + after, problem.output_offset + after)
-        for window in windows([replace(batch, size=rest)], problem.axis, offsets, [rest, length]):
-            yield _short_slices(problem, window, limits, one_buffer, 0)
+        (window,) = windows([replace(batch, size=rest)], problem.axis, offsets, [rest, length])
+        yield _short_slices(problem, window, limits, one_buffer, 0)
 
 
 def _short_slices(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool, slice_length: int) -> Pass:
