@@ -8,28 +8,18 @@ makes it a good second opinion. The driver lies inside Debian's Chromium package
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import subprocess
-import sys
 import tarfile
-import tempfile
 from pathlib import Path
 
-from system import APT_UPDATE, ROOT, as_root, fail, run_as_root, say
+from debian import download
+from system import ROOT, fail, say
 
 TARGET = ROOT / ".cache" / "swiftshader"
 # The ICD file names the library beside it by a relative path, so the two only have to stay together.
 FILES = frozenset({"libvk_swiftshader.so", "vk_swiftshader_icd.json"})
 PACKAGES = ("chromium-common", "chromium")
-
-
-def download(package: str, folder: Path) -> Path | None:
-    """Bring a Debian package into `folder`, or return None if apt has none of that name."""
-    command = ["apt-get", "download", "-qq", package]
-    if subprocess.run(command, cwd=folder, capture_output=True).returncode:
-        return None
-    return next(folder.glob(f"{package}_*.deb"), None)
 
 
 def unpack(package: Path) -> bool:
@@ -48,11 +38,10 @@ def unpack(package: Path) -> bool:
     return found == FILES
 
 
-def bring() -> bool:
-    """Download and unpack the driver; return whether a package contained it."""
-    with tempfile.TemporaryDirectory() as name:
-        packages = (download(package, Path(name)) for package in PACKAGES)
-        return any(package is not None and unpack(package) for package in packages)
+def bring(package: str) -> bool:
+    """Download a package and unpack the driver; return whether the package contained it."""
+    with download(package) as path:
+        return path is not None and unpack(path)
 
 
 def main() -> None:
@@ -60,15 +49,11 @@ def main() -> None:
     if all((TARGET / name).is_file() for name in FILES):
         return
     by_hand = "Set VK_DRIVER_FILES to the ICD file of a SwiftShader of your own, and DMLGPU_ADAPTER=SwiftShader."
-    if not sys.platform.startswith("linux") or not shutil.which("apt-get"):
+    if not shutil.which("apt-get"):
         fail(f"SwiftShader is taken from a Debian package, and this system has no apt-get. {by_hand}")
     say(f"unpacking SwiftShader from Debian's Chromium into {TARGET.relative_to(ROOT)} (about 30 MB to download)")
     TARGET.mkdir(parents=True, exist_ok=True)
-    if bring():
-        return
-    say("apt's package lists are missing or old; reading them again: " + shlex.join(as_root(APT_UPDATE)))
-    run_as_root(APT_UPDATE)
-    if not bring():
+    if not any(map(bring, PACKAGES)):
         fail(f"no package named {' or '.join(PACKAGES)} of this system's sources contains SwiftShader. {by_hand}")
 
 
