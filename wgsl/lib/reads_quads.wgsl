@@ -14,7 +14,7 @@ fn of_word(word: u32) -> Accumulator {
 
 // The `count` elements (1 to 16) from `place` on; what follows them is without meaning.
 fn load_run(place: u32, stride: u32, count: u32) -> Run {
-    let first = (place << input_log2_bits) >> 7u;
+    let first = place >> (7u - input_log2_bits);
     let last = ((count << input_log2_bits) - 1u) >> 7u;
     let a = input_quad(first);
     if (input_log2_bits == 3u) {

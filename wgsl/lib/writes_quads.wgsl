@@ -16,7 +16,7 @@ fn words_of(a: Accumulator, b: Accumulator, c: Accumulator, d: Accumulator) -> v
 
 // Stores the first `count` members.
 fn store_run(place: u32, stride: u32, count: u32, run: Run) {
-    let first = (place << output_log2_bits) >> 7u;
+    let first = place >> (7u - output_log2_bits);
     if (output_log2_bits == 3u) {
         if (count > 0u) {
             store_quad(first, vec4<u32>(
