@@ -1,4 +1,4 @@
-"""DirectML's cumulative sum, cumulative product and rounding on every GPU, with the same bits everywhere.
+"""DirectML's cumulative sum, cumulative product and rounding as WebGPU shaders, with results defined to the bit.
 
 Importing this package opens no device and does not import wgpu; the first call that needs a device does both.
 """

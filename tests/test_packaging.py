@@ -181,6 +181,34 @@ def test_readme_links_lead_somewhere() -> None:
         assert not missing, f"{document} links to {missing}"
 
 
+def first_screen() -> str:
+    """Return the README up to its first commands."""
+    return README.partition("```")[0]
+
+
+def test_the_first_screen_names_the_devices_that_were_tried_and_no_others() -> None:
+    """The table of what was shown decides; the README's first screen and the changelog follow it."""
+    page = (ROOT / "docs" / "portability.md").read_text(encoding="utf-8")
+    table = page.partition("## What was shown\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("|")][2:]
+    shown = [(cells[0].strip(), cells[2].strip()) for cells in rows]
+    assert len(shown) >= 4
+    assert {verdict for _, verdict in shown} == {"passed"}
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for text in (first_screen(), changelog):
+        plain = " ".join(text.split())
+        tried, separator, untried = plain.partition("Not tried yet")
+        assert separator
+        tried = tried.rpartition("Tried")[2]
+        for device, _ in shown:
+            for word in re.findall(r"lavapipe|SwiftShader|llvmpipe|OpenGL|Vulkan|Dawn|Chromium|Mesa 2[5-9]", device):
+                assert word in tried, f"{device} passed, and is not named as tried: {tried}"
+        for system in ("any real GPU", "Metal", "Direct3D 12", "Windows", "macOS"):
+            assert system in untried.partition(".")[0]
+            assert system not in tried
+            assert not any(system in device for device, _ in shown)
+
+
 def test_index_of_the_documentation_is_complete() -> None:
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     missing = [path.name for path in (ROOT / "docs").glob("*.md") if f"]({path.name})" not in index]
