@@ -108,6 +108,20 @@ def test_house_rules(path: Path) -> None:
         assert all(name in text for name in named - {"product", "opaque", "flat"}), "the header names every constant"
 
 
+@pytest.mark.parametrize("path", sorted(shaders.folder().rglob("*.wgsl")), ids=lambda path: path.stem)
+def test_what_workgroups_wait_for_is_read_and_written_by_read_modify_writes(path: Path) -> None:
+    """naga may make plain accesses of atomicLoad and atomicStore; workgroup memory has barriers.
+
+    Nobody waits for an output: each element's bits belong to one invocation.
+    """
+    text = path.read_text()
+    plain = set(re.findall(r"\batomic(?:Load|Store)\(\s*&\s*(\w+)", text))
+    assert len(re.findall(r"\batomic(?:Load|Store)\b", re.sub("//.*", "", text))) == len(
+        re.findall(r"\batomic(?:Load|Store)\(\s*&\s*\w+", text)
+    ), "the variable is named where it is accessed, not passed as a pointer"
+    assert plain <= {*re.findall(r"\bvar<workgroup> (\w+)", text), "output_words"}
+
+
 def _elements(one_buffer: bool) -> list[ElementType]:
     """Return all types for two buffers; for one, a type of each way to store, since types differ in nothing else."""
     return [one for one in ELEMENT_TYPES if not one_buffer or one.name in ("float32", "float16", "int64")]

@@ -73,7 +73,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     if (lane == 0u) {
         let ticket = atomicAdd(&state[TICKET], 1u);
         let slice = ticket % params.count;
-        turn = vec3<u32>(slice, ticket / params.count, atomicLoad(&state[absorbed_word(slice)]));
+        turn = vec3<u32>(slice, ticket / params.count, state_word(absorbed_word(slice)));
     }
     let mine = workgroupUniformLoad(&turn);
     let slice = mine.x;

@@ -1,7 +1,7 @@
 // How the workgroups of a chain hand carries on: in records that are written once and read any time.
 //
 // WGSL's atomics order nothing but themselves, so every word of a record says of itself whether it was written: it
-// carries 16 bits and a mark.
+// carries 16 bits and a mark. Needs lib/state_atomic.wgsl.
 
 #import "lib/carry_state.wgsl"
 
@@ -22,8 +22,8 @@ fn record_word(ticket: u32) -> u32 {
 }
 
 fn publish_halves(word: u32, value: u32) {
-    atomicStore(&state[word], (value << 16u) | WRITTEN);
-    atomicStore(&state[word + 1u], (value & 0xffff0000u) | WRITTEN);
+    set_state_word(word, (value << 16u) | WRITTEN);
+    set_state_word(word + 1u, (value & 0xffff0000u) | WRITTEN);
 }
 
 fn publish_accumulator(word: u32, value: Accumulator) {
@@ -39,7 +39,7 @@ fn publish(ticket: u32, carry: Carry) {
     publish_accumulator(word, carry.s);
     publish_accumulator(word + 2u * WORDS, carry.c);
     publish_accumulator(word + 4u * WORDS, carry.last);
-    atomicStore(&state[word + 6u * WORDS], (carry.tiles << 16u) | select(0u, 0x1000000u, carry.has_s) | WRITTEN);
+    set_state_word(word + 6u * WORDS, (carry.tiles << 16u) | select(0u, 0x1000000u, carry.has_s) | WRITTEN);
 }
 
 // What a record holds so far.
@@ -49,8 +49,8 @@ struct Reading {
 }
 
 fn read_halves(word: u32) -> vec2<u32> {
-    let low = atomicLoad(&state[word]);
-    let high = atomicLoad(&state[word + 1u]);
+    let low = state_word(word);
+    let high = state_word(word + 1u);
     return vec2<u32>((high & 0xffff0000u) | (low >> 16u), low & high & WRITTEN);
 }
 
@@ -73,7 +73,7 @@ fn read_record(ticket: u32) -> Reading {
     let s = read_accumulator(word);
     let c = read_accumulator(word + 2u * WORDS);
     let last = read_accumulator(word + 4u * WORDS);
-    let rest = atomicLoad(&state[word + 6u * WORDS]);
+    let rest = state_word(word + 6u * WORDS);
     let written = s.written & c.written & last.written & rest;
     let carry = Carry(s.value, c.value, last.value, (rest >> 16u) & 0xffu, (rest & 0x1000000u) != 0u);
     return Reading(carry, (written & WRITTEN) == WRITTEN);
