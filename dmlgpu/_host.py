@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .dtypes import by_dtype
-from .errors import ArrayTypeError
+from .dtypes import ElementType, by_dtype
+from .errors import ArgumentError, ArrayTypeError, DmlGpuError, HostMemoryError, said, with_type
 from .problem import Layout, packed_strides
 
-__all__ = ["host_array", "memory_order"]
+__all__ = ["host_array", "host_empty", "memory_order"]
 
 
 def host_array(x: ArrayLike, argument: str = "x") -> NDArray[Any]:
@@ -20,17 +21,59 @@ def host_array(x: ArrayLike, argument: str = "x") -> NDArray[Any]:
     Raises
     ------
     ArrayTypeError
-        If elements are masked, or no element type has this dtype.
+        If elements are masked, no element type has this dtype, or `x` is no array-like.
+    ArgumentError
+        If NumPy makes no array of it, as of nested lists of different lengths.
+    HostMemoryError
+        If there is no memory for the array.
     """
+    _refuse_masked(x, argument)
+    if isinstance(x, list | tuple) and x and isinstance(x[0], np.ndarray):
+        for i, part in enumerate(x):  # numpy.asarray would drop their masks
+            _refuse_masked(part, f"{argument}[{i}]")
+    try:
+        array = np.asarray(x)
+    except DmlGpuError:  # such as that of a released DeviceArray in a list
+        raise
+    except Exception as error:
+        raise _no_array(x, argument, error) from error
+    by_dtype(array.dtype, argument)
+    return array
+
+
+def host_empty(sizes: Sequence[int], element: ElementType) -> NDArray[Any]:
+    """Return a new array that may hold anything.
+
+    Raises
+    ------
+    HostMemoryError
+        If there is no memory for it.
+    """
+    try:
+        return np.empty(sizes, element.dtype)
+    except MemoryError as error:
+        raise HostMemoryError(
+            f"this process has no memory for a NumPy array of shape {tuple(sizes)} and dtype {element}: work in parts"
+        ) from error
+
+
+def _refuse_masked(x: ArrayLike, argument: str) -> None:
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         masked = np.count_nonzero(np.ma.getmaskarray(x))
         raise ArrayTypeError(
-            f"{argument} is a masked array with {masked} masked elements, which cannot be left out: fill them first, "
-            f"as in {argument}.filled(0)"
+            f"{argument} is a masked array with {masked} masked element{'' if masked == 1 else 's'}, which cannot be "
+            f"left out: fill {'it' if masked == 1 else 'them'} first, as in {argument}.filled(0)"
         )
-    array = np.asarray(x)
-    by_dtype(array.dtype, argument)
-    return array
+
+
+def _no_array(x: ArrayLike, argument: str, error: Exception) -> DmlGpuError:
+    """Return the error that says why `numpy.asarray` failed."""
+    if isinstance(error, MemoryError):
+        return HostMemoryError(f"this process has no memory for {argument} as a NumPy array: work in parts")
+    kind = ArgumentError if isinstance(error, ValueError) else ArrayTypeError
+    return kind(
+        f"{argument} is {with_type(x)}, of which NumPy makes no array ({said(error)}): give numbers or a NumPy array"
+    )
 
 
 def memory_order(x: NDArray[Any]) -> tuple[NDArray[Any], Layout]:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ._host import host_array
+from ._arguments import choice, flag, integer
+from ._host import host_array, host_empty
 from ._tensors import Tensor, apart, assign, empty, resolve, run, upload
-from ._views import check_size, integer, same_places, take
+from ._views import check_size, same_places, take
 from .array import DeviceArray
-from .dtypes import BOOL, ElementType, by_dtype, result_type
+from .dtypes import BOOL, ElementType, by_argument, by_dtype, result_type
 from .errors import ArgumentError, ArrayTypeError, AxisError, DeviceMemoryError
 from .problem import Layout, Operator, Precision, RoundingMode, check_precision, round_problem, scan_problem
 
@@ -53,9 +54,10 @@ def scan_array(
     precision: str = Precision.DEFAULT.value,
 ) -> NDArray[Any] | DeviceArray:
     """Do what `dmlgpu.cumulative_sum` says, for either operator."""
-    if precision not in tuple(_PRECISIONS):  # a tuple, so that what has no hash gets this error too
-        raise ArgumentError(f"precision is {precision!r}; it is one of {', '.join(map(repr, _PRECISIONS))}")
-    wanted = _PRECISIONS[precision]
+    wanted = choice(precision, "precision", _PRECISIONS)
+    include_initial = flag(include_initial, "include_initial")
+    exclusive = flag(exclusive, "exclusive")
+    reverse = flag(reverse, "reverse")
     array = _checked(x)
     along = _scan_axis(axis, array.ndim)
     if include_initial and exclusive:
@@ -102,8 +104,7 @@ def round_array(
     device: Device | str | int | None,
 ) -> NDArray[Any] | DeviceArray:
     """Do what `dmlgpu.round` says."""
-    if mode not in tuple(_MODES):  # a tuple, so that what has no hash gets this error too
-        raise ArgumentError(f"mode is {mode!r}; it is one of {', '.join(map(repr, _MODES))}")
+    rounding = choice(mode, "mode", _MODES)
     array = _checked(x)
     element = by_dtype(array.dtype)
     if element == BOOL:
@@ -114,15 +115,15 @@ def round_array(
     def operate(source: Tensor, target: Tensor) -> None:
         with apart(source, target) as readable:
             if element.kind == "float":
-                run(round_problem(element, _MODES[mode], readable.layout, target.layout), readable, target)
+                run(round_problem(element, rounding, readable.layout, target.layout), readable, target)
             elif readable.buffer is not target.buffer or not same_places(readable.layout, target.layout):
                 assign(readable, target)
 
     if element.kind != "float" and isinstance(array, np.ndarray):  # only a copy: no reason to visit a device
         _check_device(device)
-        result = np.empty(array.shape, element.dtype) if out is None else _host_out(out, element, array.shape)
+        result = host_empty(array.shape, element) if out is None else _host_out(out, element, array.shape)
         np.copyto(result, array)
-        return result
+        return result if out is None else out
     return _execute(array, operate, element, array.shape, out, device, in_place=True)
 
 
@@ -148,7 +149,7 @@ def _scan_element(source: ElementType, dtype: DTypeLike | None) -> ElementType:
     """Return the element type of the result."""
     if dtype is None:
         return result_type(source)
-    element = by_dtype(dtype, "dtype")
+    element = by_argument(dtype)
     if element == BOOL:
         raise ArrayTypeError("dtype is bool, which has no sums and products: leave it out to get int64")
     return element
@@ -203,7 +204,7 @@ def _execute(
     host = None if out is None else _host_out(out, element, sizes)
     if math.prod(sizes) == 0:
         _check_device(device)
-        return np.empty(sizes, element.dtype) if host is None else host
+        return host_empty(sizes, element) if out is None else out
     where = resolve(device)
     with where.batch():
         source = target = upload(where, array, temporary=True)
@@ -216,12 +217,12 @@ def _execute(
                     target = empty(where, element, sizes, temporary=True)
             operate(source, target)
             if host is None:
-                host = np.empty(sizes, element.dtype)
+                host = host_empty(sizes, element)
             where.download(target.buffer, 0, host)  # the target is packed
         finally:
             target.buffer.release()
             source.buffer.release()
-    return host
+    return host if out is None else out
 
 
 def _home(x: DeviceArray, device: Device | str | int | None) -> Device:
@@ -257,15 +258,17 @@ def _device_out(
 
 
 def _host_out(out: NDArray[Any] | DeviceArray, element: ElementType, sizes: tuple[int, ...]) -> NDArray[Any]:
+    """Return `out` as a plain array: a subclass may reshape and index in another way, as numpy.matrix does."""
     if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
         raise ArrayTypeError(
             f"out is of type {type(out).__name__} while x is no DeviceArray: give a plain numpy.ndarray, or asarray(x) "
             "as x"
         )
-    _check_places(out, element, sizes)
-    if not out.flags.writeable:
+    plain = np.asarray(out)
+    _check_places(plain, element, sizes)
+    if not plain.flags.writeable:
         raise ArgumentError("out is read-only: give an array that can be written, such as out.copy()")
-    return out
+    return plain
 
 
 def _check_places(out: NDArray[Any] | DeviceArray, element: ElementType, sizes: tuple[int, ...]) -> None:

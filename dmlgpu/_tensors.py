@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._host import memory_order
+from ._host import host_empty, memory_order
 from ._views import same_places
-from .dtypes import ElementType, by_dtype
+from .dtypes import ElementType, by_dtype, by_name
 from .errors import ReleasedArrayError
 from .problem import ElementwiseProblem, Layout, ScanProblem, convert_problem, overlap
 
@@ -150,9 +150,9 @@ def download(source: Tensor) -> NDArray[Any]:
     """Read a tensor back into a new C-contiguous array."""
     source.check_live()
     if source.layout.count == 0:
-        return np.empty(source.layout.sizes, source.element.dtype)
+        return host_empty(source.layout.sizes, source.element)
     if source.layout.is_packed and source.buffer.readable:
-        out = np.empty(source.layout.sizes, source.element.dtype)
+        out = host_empty(source.layout.sizes, source.element)
         source.device.download(source.buffer, source.layout.offset * source.element.itemsize, out)
         return out
     with source.device.lock, _readable(source) as readable:
@@ -168,7 +168,7 @@ async def download_async(source: Tensor) -> NDArray[Any]:
     """
     source.check_live()
     if source.layout.count == 0:
-        return np.empty(source.layout.sizes, source.element.dtype)
+        return host_empty(source.layout.sizes, source.element)
     with _readable(source) as readable:
         start, raw, view = _landing(readable)
         await readable.device.download_async(readable.buffer, start, raw)
@@ -188,11 +188,15 @@ def _landing(source: Tensor) -> tuple[int, NDArray[np.uint8], NDArray[Any]]:
     """Return the byte to download from, bytes to download into, and where the elements are among them."""
     layout, itemsize = source.layout, source.element.itemsize
     low, high = layout.extent
-    raw = np.empty((high - low) * itemsize, np.uint8)
+    raw = host_empty(((high - low) * itemsize,), by_name("uint8"))
     strides = tuple(stride * itemsize for stride in layout.strides)
     offset = (layout.offset - low) * itemsize
     return low * itemsize, raw, np.ndarray(layout.sizes, source.element.dtype, raw, offset, strides)
 
 
 def _contiguous(view: NDArray[Any]) -> NDArray[Any]:
-    return view if view.flags.c_contiguous else view.copy(order="C")
+    if view.flags.c_contiguous:
+        return view
+    result = host_empty(view.shape, by_dtype(view.dtype))
+    np.copyto(result, view)
+    return result

@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import Any
 
-import numpy as np
-
-from .errors import ArgumentError, ArrayIndexError, ArrayTypeError, AxisError
+from ._arguments import integer
+from .errors import ArgumentError, ArrayIndexError, AxisError, shown
 from .problem import MAX_DIMENSIONS, MAX_ELEMENTS, Layout
 
-__all__ = ["broadcast", "check_size", "integer", "reshape", "resolve_sizes", "same_places", "take", "transpose"]
-
-
-def integer(value: SupportsIndex, argument: str) -> int:
-    """Return `value` as an int; `argument` is what the error calls it.
-
-    Raises
-    ------
-    ArrayTypeError
-        If it is a bool or no integer.
-    """
-    if not isinstance(value, bool | np.bool_):
-        try:
-            return operator.index(value)
-        except TypeError:
-            pass
-    raise ArrayTypeError(f"{argument} is {value!r} of type {type(value).__name__}; give an integer")
+__all__ = ["broadcast", "check_size", "reshape", "resolve_sizes", "same_places", "take", "transpose"]
 
 
 def check_size(sizes: Sequence[int], argument: str = "x") -> None:
@@ -39,8 +21,13 @@ def check_size(sizes: Sequence[int], argument: str = "x") -> None:
         )
     if math.prod(sizes) > MAX_ELEMENTS:
         raise ArgumentError(
-            f"{argument} has shape {tuple(sizes)} with {math.prod(sizes)} elements; at most 2^32-1 are supported: "
-            "work on it in parts"
+            f"{argument} has shape {shown(tuple(sizes))} with {shown(math.prod(sizes))} elements; at most 2^32-1 are "
+            "supported: work on it in parts"
+        )
+    if math.prod(size for size in sizes if size) > MAX_ELEMENTS:
+        raise ArgumentError(
+            f"{argument} is empty, but its shape {shown(tuple(sizes))} has sizes other than 0 that multiply to more "
+            "than 2^32-1: give it smaller ones"
         )
 
 
@@ -78,14 +65,15 @@ def take(layout: Layout, key: Any) -> Layout:
             continue
         size, stride = layout.sizes[axis], layout.strides[axis]
         if isinstance(item, slice):
-            places = range(*item.indices(size))
+            places = _places(item, size)
             sizes.append(len(places))
-            strides.append(stride * places.step)
+            strides.append(stride * places.step if len(places) > 1 else stride)  # the step may be enormous
             offset += places.start * stride
         else:
             index = _position(item)
             if not -size <= index < size:
-                raise ArrayIndexError(f"index {index} is out of range for axis {axis} of size {size}")
+                reach = f"give {-size} to {size - 1}" if size else "it has no element"
+                raise ArrayIndexError(f"index {shown(index)} is out of range for axis {axis} of size {size}: {reach}")
             offset += (index + size if index < 0 else index) * stride
         axis += 1
     return Layout(tuple(sizes), tuple(strides), offset)
@@ -95,27 +83,36 @@ def _expanded(items: tuple[Any, ...], rank: int) -> list[Any]:
     """Replace the ellipsis, or what is missing at the end, by whole slices."""
     named = sum(1 for item in items if item is not None and item is not Ellipsis)
     if named > rank:
-        raise ArrayIndexError(f"{named} indices for an array of {rank} dimension{'' if rank == 1 else 's'}")
+        raise ArrayIndexError(
+            f"{named} indices for an array of {rank} dimension{'' if rank == 1 else 's'}: give one a dimension at most"
+        )
     places = [place for place, item in enumerate(items) if item is Ellipsis]
     if len(places) > 1:
-        raise ArrayIndexError("an index can have only one ellipsis ('...')")
+        raise ArrayIndexError(f"an index has {len(places)} ellipses ('...'): give one, and ':' in place of the others")
     place = places[0] if places else len(items)
     return [*items[:place], *[slice(None)] * (rank - named), *items[place + 1 :]]
 
 
-def _position(item: Any) -> int:
-    if not isinstance(item, bool | np.bool_):
-        try:
-            return operator.index(item)
-        except TypeError:
-            pass
-    raise ArrayIndexError(
-        f"an index of type {type(item).__name__} makes no view: use integers, slices, None and '...', or index the "
-        "NumPy array that .numpy() returns"
+def _places(item: slice, size: int) -> range:
+    """Return the indices that a slice selects."""
+    way_out = "give an integer or leave it out"
+    start, stop, step = (
+        None if value is None else integer(value, f"a slice's {name}", way_out, error=ArrayIndexError)
+        for name, value in (("start", item.start), ("stop", item.stop), ("step", item.step))
     )
+    if step == 0:
+        raise ArrayIndexError("a slice's step is 0: give another one, such as 1 or -1")
+    return range(*slice(start, stop, step).indices(size))
 
 
-def transpose(layout: Layout, axes: Sequence[SupportsIndex] | None = None) -> Layout:
+def _position(item: Any) -> int:
+    way_out = (
+        "only integers, slices, None and '...' make views: use these, or index the NumPy array that .numpy() returns"
+    )
+    return integer(item, "an index", way_out, error=ArrayIndexError)
+
+
+def transpose(layout: Layout, axes: Sequence[int] | None = None) -> Layout:
     """Return the layout with its axes permuted; reversed if `axes` is None.
 
     Raises
@@ -126,17 +123,18 @@ def transpose(layout: Layout, axes: Sequence[SupportsIndex] | None = None) -> La
         If `axes` is no permutation.
     """
     rank = len(layout.sizes)
-    chosen = [integer(axis, "axis") for axis in (range(rank - 1, -1, -1) if axes is None else axes)]
+    chosen = tuple(range(rank - 1, -1, -1) if axes is None else axes)
     for axis in chosen:
         if not -rank <= axis < rank:
             raise AxisError(axis, rank)
     order = [axis % rank for axis in chosen]
     if sorted(order) != list(range(rank)):
-        raise ArgumentError(f"axes {tuple(chosen)} name each of the {rank} dimensions not exactly once")
+        count = f"{rank} dimension{'' if rank == 1 else 's'}"
+        raise ArgumentError(f"axes is {shown(chosen)} for an array of {count}: name each exactly once")
     return Layout(tuple(layout.sizes[a] for a in order), tuple(layout.strides[a] for a in order), layout.offset)
 
 
-def resolve_sizes(count: int, shape: Sequence[SupportsIndex]) -> tuple[int, ...]:
+def resolve_sizes(count: int, shape: Sequence[int]) -> tuple[int, ...]:
     """Return `shape` with the one -1 in it, if any, replaced by what makes `count` elements.
 
     Raises
@@ -144,15 +142,17 @@ def resolve_sizes(count: int, shape: Sequence[SupportsIndex]) -> tuple[int, ...]
     ArgumentError
         If the shape does not hold `count` elements.
     """
-    sizes = [integer(size, "shape") for size in shape]
+    sizes = list(shape)
     known = math.prod(size for size in sizes if size != -1)
     unknown = sizes.count(-1)
     if min(sizes, default=0) < -1 or unknown > 1:
-        raise ArgumentError(f"shape {tuple(sizes)} is none: sizes are 0 or more, and at most one is -1")
+        raise ArgumentError(f"shape is {shown(tuple(sizes))}; give sizes of 0 or more, and -1 for at most one of them")
     if unknown and known and count % known == 0:
         sizes[sizes.index(-1)] = count // known
     elif unknown or known != count:
-        raise ArgumentError(f"an array of {count} elements cannot be reshaped to {tuple(sizes)}")
+        raise ArgumentError(
+            f"shape is {shown(tuple(sizes))} for an array of {count} elements: give sizes that multiply to {count}"
+        )
     return tuple(sizes)
 
 
@@ -182,19 +182,21 @@ def reshape(layout: Layout, sizes: tuple[int, ...]) -> Layout | None:
     return Layout(sizes, tuple(reversed(strides)), layout.offset)
 
 
-def broadcast(layout: Layout, shape: Sequence[SupportsIndex]) -> Layout:
-    """Return the layout repeated, with stride 0, to fill `shape`.
+def broadcast(layout: Layout, sizes: tuple[int, ...]) -> Layout:
+    """Return the layout repeated, with stride 0, to fill a shape.
 
     Raises
     ------
     ArgumentError
         If a dimension is neither 1 nor the one asked for.
     """
-    sizes = tuple(integer(size, "shape") for size in shape)
     added = len(sizes) - len(layout.sizes)
     fits = added >= 0 and min(sizes, default=0) >= 0
     if not fits or any(old not in (1, new) for old, new in zip(layout.sizes, sizes[added:], strict=True)):
-        raise ArgumentError(f"an array of shape {layout.sizes} cannot be broadcast to {sizes}")
+        raise ArgumentError(
+            f"shape is {shown(sizes)}, to which an array of shape {layout.sizes} cannot be broadcast: sizes, counted "
+            "from the last, must be the same or 1 in the array"
+        )
     kept = [
         stride if old == new else 0
         for old, new, stride in zip(layout.sizes, sizes[added:], layout.strides, strict=True)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _views
+from ._arguments import flag, integers
 from ._host import host_array
 from ._tensors import Tensor, download, download_async, packed, resolve, upload
-from .dtypes import BOOL, by_dtype
-from .errors import ArgumentError, ArrayTypeError
+from .dtypes import BOOL, by_argument
+from .errors import ArgumentError, ArrayTypeError, said, with_type
 from .problem import Layout
 
 if TYPE_CHECKING:
@@ -21,13 +22,34 @@ if TYPE_CHECKING:
 __all__ = ["DeviceArray", "asarray"]
 
 
+_READ_BACK = "read the elements back with .numpy() first"
+
+
+def _refusal(what: str, way_out: str) -> Callable[..., NoReturn]:
+    """Return a special method that a DeviceArray has only to say why not, and what to do."""
+
+    def refuse(self: DeviceArray, *operands: object) -> NoReturn:
+        raise ArrayTypeError(f"a DeviceArray {what}: {way_out}")
+
+    return refuse
+
+
+def _no_operator(sign: str) -> Callable[..., NoReturn]:
+    return _refusal(f"has no operator {sign}", f"{_READ_BACK}, or use the functions of dmlgpu")
+
+
+def _no_comparison(sign: str) -> Callable[..., NoReturn]:
+    way_out = "compare what .numpy() returns, or use `is` to ask whether two are the same object"
+    return _refusal(f"is not compared with {sign}", way_out)
+
+
 class DeviceArray:
     """An array in a device's memory, or a strided view of one.
 
     Made by `asarray` and by the functions of this package, never called directly. The operations below make views or
     work on the device; nothing is read back but by `numpy`, `numpy_async` and what calls ``__array__``, such as
-    ``numpy.asarray(array)``. Views share the memory of the array they come from. There is no arithmetic and no
-    assignment to elements: write through ``out=`` of a function.
+    ``numpy.asarray(array)``. Views share the memory of the array they come from. There are no arithmetic, comparisons,
+    hashes and assignment to elements: compute with what `numpy` returns, and write through ``out=`` of a function.
 
     A DeviceArray can be used as a context manager, which releases it at the end.
 
@@ -44,6 +66,8 @@ class DeviceArray:
     __slots__ = ("__weakref__", "_tensor")
 
     def __init__(self, tensor: Tensor) -> None:
+        if not isinstance(tensor, Tensor):
+            raise ArrayTypeError(f"tensor is {with_type(tensor)}; make a DeviceArray with dmlgpu.asarray")
         self._tensor = tensor
 
     @property
@@ -120,6 +144,8 @@ class DeviceArray:
 
         Raises
         ------
+        ArrayTypeError
+            If an axis is no integer.
         AxisError
             If an axis is out of range.
         ArgumentError
@@ -131,8 +157,8 @@ class DeviceArray:
         >>> dmlgpu.asarray(np.zeros((2, 3, 4))).transpose(1, 2, 0).shape
         (3, 4, 2)
         """
-        reverse = not axes or axes[0] is None
-        return self._view(_views.transpose(self._tensor.layout, None if reverse else _one_tuple(axes)))
+        reverse = not axes or (len(axes) == 1 and axes[0] is None)
+        return self._view(_views.transpose(self._tensor.layout, None if reverse else _one_tuple(axes, "axes")))
 
     def reshape(self, *shape: Any) -> DeviceArray:
         """Return the elements, in C order, with another shape.
@@ -146,6 +172,8 @@ class DeviceArray:
 
         Raises
         ------
+        ArrayTypeError
+            If a size is no integer.
         ArgumentError
             If the shape does not hold the same number of elements.
 
@@ -156,7 +184,7 @@ class DeviceArray:
         array([[0, 1, 2],
                [3, 4, 5]])
         """
-        sizes = _views.resolve_sizes(self.size, _one_tuple(shape))
+        sizes = _views.resolve_sizes(self.size, _one_tuple(shape, "shape"))
         layout = _views.reshape(self._tensor.layout, sizes)
         return self.copy().reshape(sizes) if layout is None else self._view(layout)
 
@@ -170,6 +198,8 @@ class DeviceArray:
 
         Raises
         ------
+        ArrayTypeError
+            If a size is no integer.
         ArgumentError
             If a dimension is neither 1 nor the size asked for.
 
@@ -180,8 +210,7 @@ class DeviceArray:
         >>> dmlgpu.cumulative_sum(ones).numpy()
         array([1, 2, 3, 4, 5])
         """
-        sizes = shape if isinstance(shape, Sequence) else (shape,)
-        return self._view(_views.broadcast(self._tensor.layout, sizes))
+        return self._view(_views.broadcast(self._tensor.layout, integers(shape, "shape")))
 
     def __getitem__(self, key: Any) -> DeviceArray:
         return self._view(_views.take(self._tensor.layout, key))
@@ -224,10 +253,12 @@ class DeviceArray:
         >>> dmlgpu.asarray([1.5, -2.5]).astype("int32").numpy()
         array([ 1, -2], dtype=int32)
         """
-        element = by_dtype(dtype, "dtype")
+        element = by_argument(dtype)
         if element == BOOL != self._tensor.element:
-            raise ArrayTypeError(f"{self.dtype} does not convert to bool on the device: compare .numpy() with 0")
-        if not copy and element == self._tensor.element:
+            raise ArrayTypeError(
+                f"dtype is bool, to which {self.dtype} does not convert on the device: compare .numpy() with 0"
+            )
+        if not flag(copy, "copy") and element == self._tensor.element:
             return self
         return DeviceArray(packed(self._tensor, element))
 
@@ -240,6 +271,8 @@ class DeviceArray:
         ------
         ReleasedArrayError, DeviceReleasedError
             If the array's memory, or its device, was released.
+        HostMemoryError
+            If this process has no room for it, as for a view that repeats elements.
 
         Examples
         --------
@@ -268,32 +301,67 @@ class DeviceArray:
         return await download_async(self._tensor)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        if copy is False:
-            raise ArgumentError("copy=False asks for a NumPy array that shares the device's memory, which none can")
+        if copy is not None and not flag(copy, "copy"):
+            raise ArgumentError(
+                "copy is False, which asks for a NumPy array that shares the device's memory, as none can: leave it out"
+            )
         host = self.numpy()
-        return host if dtype is None else host.astype(dtype, copy=False)
+        if dtype is None:
+            return host
+        try:
+            return host.astype(dtype, copy=False)
+        except Exception as error:
+            raise ArrayTypeError(
+                f"dtype is {with_type(dtype)}, to which NumPy does not convert {self.dtype} ({said(error)}): convert "
+                "what .numpy() returns"
+            ) from error
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> NoReturn:
         # Without this NumPy's operators would read the array back, unasked.
-        raise ArrayTypeError(
-            f"numpy.{ufunc.__name__} does not work on a DeviceArray: use .numpy() to read it back first"
-        )
+        raise ArrayTypeError(f"numpy.{ufunc.__name__} does not work on a DeviceArray: {_READ_BACK}")
 
     def __len__(self) -> int:
         if self.ndim == 0:
-            raise ArrayTypeError("an array of 0 dimensions has no len()")
+            raise ArrayTypeError("an array of 0 dimensions has no len(): its size is 1")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[DeviceArray]:
         if self.ndim == 0:
-            raise ArrayTypeError("an array of 0 dimensions cannot be iterated over")
+            raise ArrayTypeError("an array of 0 dimensions cannot be iterated over: use reshape(1)")
         return (self[i] for i in range(len(self)))
 
-    def __bool__(self) -> NoReturn:
-        raise ArrayTypeError("a DeviceArray has no truth value: test .size, or the NumPy array that .numpy() returns")
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        raise ArrayTypeError("a DeviceArray cannot be pickled or sent to another process: send .numpy() instead")
+    __eq__ = _no_comparison("==")
+    __ne__ = _no_comparison("!=")
+    __lt__ = _no_comparison("<")
+    __le__ = _no_comparison("<=")
+    __gt__ = _no_comparison(">")
+    __ge__ = _no_comparison(">=")
+    __contains__ = _refusal("is not searched with `in`", f"{_READ_BACK}; any(y is x for y in ...) looks for an array")
+    __hash__ = _refusal("has no hash, as its elements can change", "use id(array) as a key")
+    __bool__ = _refusal("has no truth value", "test .size, or the NumPy array that .numpy() returns")
+    __int__ = __float__ = __complex__ = __index__ = _refusal("is no number", "read one back with .numpy().item()")
+    __round__ = _refusal("has no __round__", "use dmlgpu.round")
+    __setitem__ = _refusal("has no assignment to elements", "write through out= of a function, such as dmlgpu.round")
+    __delitem__ = _refusal("has a fixed shape", "leave elements out with a slice")
+    __reduce_ex__ = _refusal("cannot be pickled or sent to another process", "send .numpy() instead")
+    __add__ = __radd__ = _no_operator("+")
+    __sub__ = __rsub__ = _no_operator("-")
+    __mul__ = __rmul__ = _no_operator("*")
+    __matmul__ = __rmatmul__ = _no_operator("@")
+    __truediv__ = __rtruediv__ = _no_operator("/")
+    __floordiv__ = __rfloordiv__ = _no_operator("//")
+    __mod__ = __rmod__ = _no_operator("%")
+    __divmod__ = __rdivmod__ = _no_operator("divmod()")
+    __pow__ = __rpow__ = _no_operator("**")
+    __lshift__ = __rlshift__ = _no_operator("<<")
+    __rshift__ = __rrshift__ = _no_operator(">>")
+    __and__ = __rand__ = _no_operator("&")
+    __or__ = __ror__ = _no_operator("|")
+    __xor__ = __rxor__ = _no_operator("^")
+    __neg__ = _no_operator("-")
+    __pos__ = _no_operator("+")
+    __abs__ = _no_operator("abs()")
+    __invert__ = _no_operator("~")
 
     def __repr__(self) -> str:
         state = ", released" if self.released else ""
@@ -323,9 +391,11 @@ def asarray(x: ArrayLike | DeviceArray, /, device: Device | str | int | None = N
     ArrayTypeError
         If no element type has the dtype of `x`, such as complex numbers and objects, or elements are masked.
     ArgumentError
-        If `x` has too many dimensions or elements.
-    DeviceMemoryError
-        If `x` is larger than the device allows.
+        If `x` has too many dimensions or elements, or NumPy makes no array of it.
+    ReleasedArrayError
+        If `x` is a DeviceArray whose memory was released.
+    DeviceMemoryError, HostMemoryError
+        If `x` is larger than the device, or this process, has room for.
 
     Examples
     --------
@@ -336,6 +406,7 @@ def asarray(x: ArrayLike | DeviceArray, /, device: Device | str | int | None = N
     """
     if isinstance(x, DeviceArray):
         if device is None or resolve(device) is x.device:
+            x._tensor.check_live()
             return x
         return DeviceArray(upload(resolve(device), x.numpy()))
     array = host_array(x)
@@ -343,7 +414,6 @@ def asarray(x: ArrayLike | DeviceArray, /, device: Device | str | int | None = N
     return DeviceArray(upload(resolve(device), array))
 
 
-def _one_tuple(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+def _one_tuple(arguments: tuple[Any, ...], name: str) -> tuple[int, ...]:
     """Let ``f((2, 3))`` and ``f(2, 3)`` mean the same."""
-    first = arguments[0] if len(arguments) == 1 else None
-    return tuple(first) if isinstance(first, Sequence) else arguments
+    return integers(arguments[0] if len(arguments) == 1 else arguments, name)

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .errors import ArrayTypeError
+from .errors import ArrayTypeError, with_type
 
-__all__ = ["BOOL", "ELEMENT_TYPES", "ElementType", "by_dml_value", "by_dtype", "by_name", "result_type"]
+__all__ = ["BOOL", "ELEMENT_TYPES", "ElementType", "by_argument", "by_dml_value", "by_dtype", "by_name", "result_type"]
 
 Kind = Literal["bool", "int", "uint", "float"]
 Format = Literal["int", "int64", "f16", "f32", "f64"]
@@ -80,6 +80,7 @@ ELEMENT_TYPES: tuple[ElementType, ...] = (
 """The types that operators compute in, in the order of DML_TENSOR_DATA_TYPE."""
 
 _BY_NAME = {element.name: element for element in (*ELEMENT_TYPES, BOOL)}
+_NAMES = ", ".join(_BY_NAME)
 _BY_DTYPE = {np.dtype(name): element for name, element in _BY_NAME.items()}
 _BY_DTYPE |= {dtype.newbyteorder("S"): element for dtype, element in _BY_DTYPE.items()}
 _BY_DML_VALUE = {element.dml_value: element for element in ELEMENT_TYPES}
@@ -96,7 +97,7 @@ def by_dml_value(value: int) -> ElementType | None:
 
 
 def by_dtype(dtype: DTypeLike, argument: str = "x") -> ElementType:
-    """Return the element type of a NumPy dtype, bool included.
+    """Return the element type of an array with a NumPy dtype, bool included.
 
     Parameters
     ----------
@@ -115,8 +116,38 @@ def by_dtype(dtype: DTypeLike, argument: str = "x") -> ElementType:
     if found is None:
         raise ArrayTypeError(
             f"{argument} has dtype {resolved}, which has no element type on the device; convert it with astype to "
-            f"one of {', '.join(_BY_NAME)}"
+            f"one of {_NAMES}"
         )
+    return found
+
+
+def by_argument(dtype: DTypeLike, argument: str = "dtype") -> ElementType:
+    """Return the element type that an argument names, bool included.
+
+    Parameters
+    ----------
+    dtype : DTypeLike
+        Anything that ``numpy.dtype`` accepts but None, which would mean float64; the byte order does not matter.
+    argument : str
+        The name that an error message uses.
+
+    Raises
+    ------
+    ArrayTypeError
+        If it is no dtype, or no element type has it, as for complex numbers and objects.
+    """
+    cause: Exception | None = None
+    resolved: np.dtype[Any] | None = None
+    if dtype is not None:
+        try:
+            resolved = np.dtype(dtype)
+        except Exception as error:
+            cause = error
+    if resolved is None:
+        raise ArrayTypeError(f"{argument} is {with_type(dtype)}, which is no dtype: give one of {_NAMES}") from cause
+    found = _BY_DTYPE.get(resolved)
+    if found is None:
+        raise ArrayTypeError(f"{argument} is {resolved}, which has no element type on the device: give one of {_NAMES}")
     return found
 
 

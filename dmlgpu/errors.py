@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+
 import numpy as np
 
 __all__ = [
@@ -15,11 +17,54 @@ __all__ = [
     "DeviceReleasedError",
     "DirectMLError",
     "DmlGpuError",
+    "HostMemoryError",
     "NoAdapterError",
     "ReleasedArrayError",
     "ShaderError",
     "SoftwareAdapterWarning",
 ]
+
+_MAX_BITS = 256
+"""Bits of the longest integer that a message spells out: Python refuses to write those of 4,300 digits."""
+
+_MAX_TEXT = 300
+"""Characters of another library's message that one of ours repeats."""
+
+
+class _Short(reprlib.Repr):
+    """Writes a value in a few words, whatever its own ``repr`` does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxtuple = self.maxlist = 10
+        self.maxstring = self.maxother = 80
+
+    def repr_int(self, x: int, level: int) -> str:
+        if x.bit_length() <= _MAX_BITS:
+            return repr(x)
+        return f"an integer of some {x.bit_length() * 30103 // 100000 + 1} digits"
+
+
+_short = _Short()
+
+
+def shown(value: object) -> str:
+    """Return a value for a message: short, on one line, and without an error."""
+    return " ".join(_short.repr(value).split())
+
+
+def said(error: BaseException) -> str:
+    """Return what another library's error says, for a message: short, on one line, and without an error."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = ""
+    return text if 0 < len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}..." if text else type(error).__name__
+
+
+def with_type(value: object) -> str:
+    """Return a value and its type for a message."""
+    return f"{shown(value)} of type {type(value).__name__}"
 
 
 class DmlGpuError(Exception):
@@ -60,7 +105,7 @@ class AxisError(DmlGpuError, np.exceptions.AxisError):
             )
         else:
             count = f"{ndim} dimension{'' if ndim == 1 else 's'}"
-            message = f"axis {axis} is out of range for an array of {count}: give {-ndim} to {ndim - 1}"
+            message = f"axis {shown(axis)} is out of range for an array of {count}: give {-ndim} to {ndim - 1}"
         super().__init__(message)
         self.axis = axis
         self.ndim = ndim
@@ -93,6 +138,10 @@ class ReleasedArrayError(DeviceError):
 
 class DeviceMemoryError(DmlGpuError, MemoryError):
     """An array is larger than a buffer of the device can be, or the device is out of memory."""
+
+
+class HostMemoryError(DmlGpuError, MemoryError):
+    """There is no memory in this process for a NumPy array."""
 
 
 class ShaderError(DmlGpuError, RuntimeError):

@@ -109,11 +109,11 @@ def cumulative_sum(
     AxisError
         If `axis` is out of range, or left out where `x` has not 1 dimension.
     ArrayTypeError
-        If `x`, `dtype` or `out` has a type that does not fit.
+        If an argument has a type that does not fit: flags are bool or numpy.bool_, nothing else.
     ArgumentError
-        If another argument has a value that does not fit, or `precision` is not for the type of the result.
-    DeviceMemoryError
-        If an array is larger than the device allows.
+        If an argument has a value that does not fit, or `precision` is not for the type of the result.
+    DeviceMemoryError, HostMemoryError
+        If an array is larger than the device, or this process, has room for.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def cumulative_prod(
 
     Raises
     ------
-    AxisError, ArrayTypeError, ArgumentError, DeviceMemoryError
+    AxisError, ArrayTypeError, ArgumentError, DeviceMemoryError, HostMemoryError
         As in `cumulative_sum`.
 
     Examples
@@ -284,8 +284,9 @@ def round(
         Of any shape up to 8 dimensions; float16, float32 or float64, or integers, of which a copy is returned.
         float64 is rounded on every device.
     mode : {"half_even", "toward_zero", "half_away"}
-        To the nearest integer with halves to the even neighbour (the default) or away from zero; "toward_zero" drops
-        the fraction. DirectML calls them HALVES_TO_NEAREST_EVEN, TOWARD_INFINITY and TOWARD_ZERO.
+        "half_even" rounds to the nearest integer, halves to the even one (DirectML's HALVES_TO_NEAREST_EVEN);
+        "toward_zero" drops the fraction (TOWARD_ZERO); "half_away" rounds to the nearest, halves away from zero
+        (TOWARD_INFINITY).
     out, device
         As in `cumulative_sum`.
 
@@ -298,11 +299,11 @@ def round(
     Raises
     ------
     ArrayTypeError
-        If `x` is of bool or of a type that the device has not, or `out` does not fit.
+        If `x` is of bool, or an argument has a type that does not fit.
     ArgumentError
         If `mode` is none of the three, or another argument has a value that does not fit.
-    DeviceMemoryError
-        If an array is larger than the device allows.
+    DeviceMemoryError, HostMemoryError
+        If an array is larger than the device, or this process, has room for.
 
     Examples
     --------

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ._arguments import integer, integers
 from ._tensors import Tensor, resolve
-from ._views import check_size, integer
+from ._views import check_size
 from .array import DeviceArray
-from .dtypes import by_dtype
-from .errors import ArgumentError, ArrayTypeError
+from .dtypes import by_argument
+from .errors import ArgumentError, ArrayTypeError, shown, with_type
 from .problem import Layout, packed_strides
 
 if TYPE_CHECKING:
@@ -78,34 +79,36 @@ def from_wgpu(
     array([[1, 2],
            [4, 6]], dtype=int32)
     """
+    element = by_argument(dtype)
     if not np.dtype(dtype).isnative:
         raise ArrayTypeError(f"dtype is {np.dtype(dtype)}, which is not the native byte order: swap the buffer's bytes")
-    element = by_dtype(dtype, "dtype")
-    sizes = tuple(integer(size, "shape") for size in (shape if isinstance(shape, Sequence) else (shape,)))
+    sizes = integers(shape, "shape")
     if any(size < 0 for size in sizes):
-        raise ArgumentError(f"shape is {sizes}; no size may be negative")
+        raise ArgumentError(f"shape is {shown(sizes)}; no size may be negative: give sizes of 0 or more")
     check_size(sizes, "the array")
     home = resolve(_owner(buffer) if device is None else device)
     memory = home.wrap_buffer(buffer)
     if strides is None:
         steps = packed_strides(sizes)
     else:
-        steps = tuple(_elements(integer(step, "strides"), element.itemsize, "strides") for step in strides)
+        steps = tuple(_elements(step, element.itemsize, "strides") for step in integers(strides, "strides"))
         if len(steps) != len(sizes):
             raise ArgumentError(f"strides has {len(steps)} values while shape has {len(sizes)}; give one a dimension")
     layout = Layout(sizes, steps, _elements(integer(offset, "offset"), element.itemsize, "offset"))
     low, high = (position * element.itemsize for position in layout.extent)
     if low < 0 or high > memory.nbytes:
         raise ArgumentError(
-            f"elements of shape {sizes} with strides {None if strides is None else tuple(strides)} and offset {offset} "
-            f"lie in bytes {low} to {high} while buffer has {memory.nbytes}; make them lie inside"
+            f"elements of shape {sizes} with strides {shown(strides)} and offset {shown(offset)} "
+            f"lie in bytes {shown(low)} to {shown(high)} while buffer has {memory.nbytes}; make them lie inside"
         )
     return DeviceArray(Tensor(memory, element, layout))
 
 
 def _elements(nbytes: int, itemsize: int, name: str) -> int:
     if nbytes % itemsize:
-        raise ArgumentError(f"{name} has {nbytes} bytes, no multiple of the element size {itemsize}")
+        raise ArgumentError(
+            f"{name} has {shown(nbytes)} bytes, no multiple of the element size {itemsize}; give one that is"
+        )
     return nbytes // itemsize
 
 
@@ -115,5 +118,5 @@ def _owner(buffer: Any) -> Any:
 
     owner = owner_of(buffer)
     if owner is None:
-        raise ArrayTypeError(f"buffer is a {type(buffer).__name__} that names no wgpu device; give a wgpu.GPUBuffer")
+        raise ArrayTypeError(f"buffer is {with_type(buffer)} that names no wgpu device; give a wgpu.GPUBuffer")
     return owner

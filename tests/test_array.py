@@ -194,7 +194,7 @@ def test_array_protocol(device: dmlgpu.Device) -> None:
     assert np.asarray(array).tolist() == [1.5, 2.5]
     assert np.asarray(array, np.float32).dtype == np.float32
     assert np.array(array[::-1]).tolist() == [2.5, 1.5]
-    with pytest.raises(ArgumentError, match="copy=False"):
+    with pytest.raises(ArgumentError, match="copy is False"):
         np.asarray(array, copy=False)
 
 
@@ -329,7 +329,7 @@ def test_arrays_of_two_devices(device: dmlgpu.Device) -> None:
     [
         (lambda a: a[6], ArrayIndexError, "index 6"),
         (lambda a: a[[0, 1]], ArrayIndexError, r"\.numpy\(\)"),
-        (lambda a: a[a], ArrayIndexError, "DeviceArray makes no view"),
+        (lambda a: a[a], ArrayIndexError, "an index is DeviceArray.* of type DeviceArray; only integers"),
         (lambda a: a[(None,) * 8], ArgumentError, "at most 8"),
         (lambda a: a.reshape(4), ArgumentError, "6 elements"),
         (lambda a: a.reshape("6"), ArrayTypeError, "shape"),
@@ -345,7 +345,7 @@ def test_arrays_of_two_devices(device: dmlgpu.Device) -> None:
         (lambda a: np.ones(6) + a, ArrayTypeError, "numpy.add"),
         (lambda a: np.equal(a, a), ArrayTypeError, "numpy.equal"),
         (lambda a: np.ones(6) == a, ArrayTypeError, "numpy.equal"),
-        (lambda a: a + 1, TypeError, "unsupported operand"),
+        (lambda a: a + 1, ArrayTypeError, r"a DeviceArray has no operator \+: read .*\.numpy\(\)"),
         (lambda a: dmlgpu.asarray([1j], a.device), ArrayTypeError, "x has dtype complex128"),
         (lambda a: dmlgpu.asarray([None], a.device), ArrayTypeError, "x has dtype object"),
         (lambda a: dmlgpu.asarray("one", a.device), ArrayTypeError, "x has dtype <U3"),
@@ -355,7 +355,7 @@ def test_arrays_of_two_devices(device: dmlgpu.Device) -> None:
         (
             lambda a: dmlgpu.asarray(np.ma.masked_array([1, 2], [True, False]), a.device),
             ArrayTypeError,
-            r"1 masked elements.*filled\(0\)",
+            r"1 masked element, .*filled\(0\)",
         ),
         (lambda a: dmlgpu.asarray([1], 1.5), ArrayTypeError, "device"),
     ],

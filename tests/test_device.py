@@ -124,7 +124,7 @@ def test_each_adapter_is_opened_once(device: Device) -> None:
 
 @pytest.mark.parametrize("wrong", [1.5, True, object(), b"llvmpipe"])
 def test_a_device_of_another_type(wrong: object) -> None:
-    with pytest.raises(ArrayTypeError, match=f"device is a {type(wrong).__name__}; give a dmlgpu.Device"):
+    with pytest.raises(ArrayTypeError, match=f"device is .* of type {type(wrong).__name__}; give a dmlgpu.Device"):
         resolve_device(wrong)  # type: ignore[arg-type]
 
 

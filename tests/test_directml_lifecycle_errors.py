@@ -781,7 +781,7 @@ TYPES: list[tuple[Callable[[World], Any], str]] = [
     (create(True), r"flags is True"),
     (create(0, 2.0), r"minimumFeatureLevel is 2.0"),
     (create(0, 0x1000, extensions=1), r"extensions is a int; give it True or False"),
-    (lambda w: dml.DMLCreateDevice(2.5), r"device is a float"),
+    (lambda w: dml.DMLCreateDevice(2.5), r"device is 2.5 of type float"),
     (lambda w: w.device.CreateOperator(tensor()), r"desc is a DML_BUFFER_TENSOR_DESC; give a DML_OPERATOR_DESC"),
     (
         lambda w: w.device.CompileOperator(summation()),

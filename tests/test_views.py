@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dmlgpu import _views
 from dmlgpu._host import memory_order
-from dmlgpu.errors import ArgumentError, ArrayIndexError, ArrayTypeError, AxisError, DmlGpuError
+from dmlgpu.errors import ArgumentError, ArrayIndexError, AxisError, DmlGpuError
 from dmlgpu.problem import Layout
 
 from .views import view_steps
@@ -121,24 +121,37 @@ LAYOUT = Layout.packed((2, 3))
         (lambda: _views.take(LAYOUT, 2), ArrayIndexError, "index 2 is out of range for axis 0 of size 2"),
         (lambda: _views.take(LAYOUT, (0, -4)), ArrayIndexError, "index -4 .* axis 1 of size 3"),
         (lambda: _views.take(LAYOUT, (0, 0, 0)), ArrayIndexError, "3 indices for an array of 2 dimensions"),
-        (lambda: _views.take(LAYOUT, (..., ...)), ArrayIndexError, "one ellipsis"),
-        (lambda: _views.take(LAYOUT, [0, 1]), ArrayIndexError, "list makes no view"),
-        (lambda: _views.take(LAYOUT, np.array([True, False])), ArrayIndexError, "ndarray makes no view"),
-        (lambda: _views.take(LAYOUT, True), ArrayIndexError, "bool makes no view"),
-        (lambda: _views.take(LAYOUT, 1.0), ArrayIndexError, "float makes no view"),
+        (lambda: _views.take(LAYOUT, (..., ...)), ArrayIndexError, "2 ellipses .*give one"),
+        (
+            lambda: _views.take(LAYOUT, [0, 1]),
+            ArrayIndexError,
+            r"an index is \[0, 1\] of type list; only integers, slices, .*\.numpy\(\)",
+        ),
+        (lambda: _views.take(LAYOUT, np.array([True, False])), ArrayIndexError, "of type ndarray; only integers"),
+        (lambda: _views.take(LAYOUT, True), ArrayIndexError, "an index is True of type bool; only integers"),
+        (lambda: _views.take(LAYOUT, 1.0), ArrayIndexError, "an index is 1.0 of type float; only integers"),
         (lambda: _views.transpose(LAYOUT, (0, 2)), AxisError, "axis 2"),
-        (lambda: _views.transpose(LAYOUT, (0, 0)), ArgumentError, "not exactly once"),
-        (lambda: _views.transpose(LAYOUT, (0,)), ArgumentError, "not exactly once"),
-        (lambda: _views.transpose(LAYOUT, (0.0, 1.0)), ArrayTypeError, "0.0"),  # type: ignore[arg-type]
-        (lambda: _views.resolve_sizes(6, (4,)), ArgumentError, "6 elements cannot be reshaped to \\(4,\\)"),
+        (lambda: _views.take(LAYOUT, slice(None, None, 0)), ArrayIndexError, "a slice's step is 0: give another"),
+        (lambda: _views.take(LAYOUT, slice(0, 1.5)), ArrayIndexError, "a slice's stop is 1.5 of type float; give an"),
+        (lambda: _views.take(LAYOUT, slice(True, 2)), ArrayIndexError, "a slice's start is True of type bool"),
+        (lambda: _views.take(LAYOUT, 10**5000), ArrayIndexError, "index an integer of some 5001 digits is out"),
+        (lambda: _views.take(Layout((0,), (1,)), 0), ArrayIndexError, "axis 0 of size 0: it has no element"),
+        (lambda: _views.transpose(LAYOUT, (0, 0)), ArgumentError, r"axes is \(0, 0\) .* 2 dimensions: name each"),
+        (lambda: _views.transpose(LAYOUT, (0,)), ArgumentError, r"axes is \(0,\) .* 2 dimensions: name each"),
+        (lambda: _views.resolve_sizes(6, (4,)), ArgumentError, r"shape is \(4,\) for an array of 6 elements: give"),
         (lambda: _views.resolve_sizes(6, (4, -1)), ArgumentError, "6 elements"),
         (lambda: _views.resolve_sizes(0, (0, -1)), ArgumentError, "0 elements"),
-        (lambda: _views.resolve_sizes(6, (-1, -1)), ArgumentError, "at most one is -1"),
-        (lambda: _views.resolve_sizes(6, (-2, -3)), ArgumentError, "sizes are 0 or more"),
-        (lambda: _views.broadcast(LAYOUT, (3, 3)), ArgumentError, "\\(2, 3\\) cannot be broadcast to \\(3, 3\\)"),
+        (lambda: _views.resolve_sizes(6, (-1, -1)), ArgumentError, r"shape is \(-1, -1\); .*-1 for at most one"),
+        (lambda: _views.resolve_sizes(6, (-2, -3)), ArgumentError, r"shape is \(-2, -3\); give sizes of 0 or more"),
+        (
+            lambda: _views.broadcast(LAYOUT, (3, 3)),
+            ArgumentError,
+            r"shape is \(3, 3\), to which .* \(2, 3\) cannot be broadcast",
+        ),
         (lambda: _views.broadcast(LAYOUT, (3,)), ArgumentError, "cannot be broadcast"),
         (lambda: _views.check_size((1,) * 9), ArgumentError, "9 dimensions; at most 8"),
         (lambda: _views.check_size((2**16, 2**16)), ArgumentError, "4294967296 elements; at most 2\\^32-1"),
+        (lambda: _views.check_size((0, 2**33)), ArgumentError, r"shape \(0, 8589934592\) has sizes other than 0"),
     ],
 )
 def test_errors_name_the_value_and_the_limit(call: Any, error: type[Exception], text: str) -> None:

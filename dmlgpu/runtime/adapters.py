@@ -8,15 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import AdapterNotFoundError, NoAdapterError
+from .._arguments import integer
+from ..errors import AdapterNotFoundError, NoAdapterError, shown
 from .backend import enumerate_adapters
 
-__all__ = ["ENVIRONMENT_VARIABLE", "AdapterDescription", "choose", "devices", "select_adapter"]
+__all__ = ["ENVIRONMENT_VARIABLE", "AdapterDescription", "check_choice", "choose", "devices", "select_adapter"]
 
 ENVIRONMENT_VARIABLE = "DMLGPU_ADAPTER"
 
 _BACKENDS = ("Vulkan", "Metal", "D3D12", "OpenGL")
 _TYPES = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU")
+
+_MAX_INDEX_DIGITS = 20
+"""No adapter's index is written with more, spaces included."""
 
 _HELP = {
     "linux": (
@@ -111,6 +115,19 @@ def _rank(names: Sequence[str], name: str) -> int:
     return names.index(name) if name in names else len(names)
 
 
+def check_choice(choice: Any, argument: str, way_out: str) -> str | int | None:
+    """Return what chooses an adapter as a plain str or int, or None.
+
+    Raises
+    ------
+    ArrayTypeError
+        If it is of another type; `argument` is what the error calls it, `way_out` what it says to do.
+    """
+    if choice is None:
+        return None
+    return str.__str__(choice) if isinstance(choice, str) else integer(choice, argument, way_out)
+
+
 def choose(adapters: Sequence[AdapterDescription], choice: str | int | None, origin: str) -> AdapterDescription:
     """Return the adapter that a choice names, or the best one. Pure.
 
@@ -141,13 +158,15 @@ def choose(adapters: Sequence[AdapterDescription], choice: str | int | None, ori
         )
     available = "; ".join(f"{adapter.index}: {adapter.summary}" for adapter in adapters)
     if isinstance(choice, int) or choice.strip().isdecimal():
-        index = int(choice)
-        if not 0 <= index < len(adapters):
-            raise AdapterNotFoundError(f"{origin} {index} is not the index of an adapter; there are: {available}")
+        # Python refuses to read integers of 4,300 digits.
+        index = int(choice) if isinstance(choice, int) or len(choice) <= _MAX_INDEX_DIGITS else None
+        if index is None or not 0 <= index < len(adapters):
+            named = shown(choice if index is None else index)
+            raise AdapterNotFoundError(f"{origin} {named} is not the index of an adapter; there are: {available}")
         return adapters[index]
     matches = [adapter for adapter in adapters if choice.casefold() in adapter.summary.casefold()]
     if not matches:
-        raise AdapterNotFoundError(f"{origin} {choice!r} is in no adapter's summary; there are: {available}")
+        raise AdapterNotFoundError(f"{origin} {shown(choice)} is in no adapter's summary; there are: {available}")
     return min(matches, key=lambda a: (_rank(_BACKENDS, a.backend), a.index))
 
 

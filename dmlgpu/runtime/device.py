@@ -8,8 +8,7 @@ from typing import Any
 
 import wgpu
 
-from ..errors import ArrayTypeError
-from .adapters import ENVIRONMENT_VARIABLE, devices, select_adapter
+from .adapters import ENVIRONMENT_VARIABLE, check_choice, devices, select_adapter
 from .backend import check_process
 from .gpu import Device
 from .memory import Buffer
@@ -17,7 +16,7 @@ from .memory import Buffer
 __all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter"]
 
 _open: dict[str, Device] = {}
-_chosen: dict[str, Device] = {}
+_chosen: dict[str | int, Device] = {}
 _open_lock = threading.Lock()
 
 
@@ -53,11 +52,8 @@ def resolve_device(device: Any) -> Device:
         return device
     if isinstance(device, wgpu.GPUDevice):
         return Device.wrap(device)
-    if device is not None and (isinstance(device, bool) or not isinstance(device, str | int)):
-        raise ArrayTypeError(
-            f"device is a {type(device).__name__}; give a dmlgpu.Device, an adapter's index, or a part of its summary"
-        )
-    choice = os.environ.get(ENVIRONMENT_VARIABLE, "") if device is None else str(device)
+    wanted = check_choice(device, "device", "give a dmlgpu.Device, an adapter's index, or a part of its summary")
+    choice = os.environ.get(ENVIRONMENT_VARIABLE, "") if wanted is None else wanted
     found = _chosen.get(choice)
     if found is not None and not found.released:
         return found
@@ -66,7 +62,7 @@ def resolve_device(device: Any) -> Device:
         # Asking wgpu for its adapters takes long, so a choice made once is kept.
         found = _chosen.get(choice)
         if found is None or found.released:
-            adapter = select_adapter(device)
+            adapter = select_adapter(wanted)
             found = _open.get(adapter.summary)
             if found is None or found.released:
                 found = _open[adapter.summary] = Device(adapter)

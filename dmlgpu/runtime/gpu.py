@@ -8,14 +8,17 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
-from ..errors import ArrayTypeError, DeviceReleasedError
+from .._arguments import choice, flag, instance, integer
+from ..dtypes import by_dtype
+from ..errors import ArgumentError, ArrayTypeError, DeviceReleasedError, said, shown, with_type
 from ..passes import Plan
-from ..plan import plan_problem
+from ..plan import KERNELS, plan_problem
 from ..problem import ElementwiseProblem, ScanProblem
-from .adapters import AdapterDescription, describe, select_adapter
+from .adapters import AdapterDescription, check_choice, describe, select_adapter
 from .backend import companion_of, set_companion
 from .batch import Batch
 from .execute import Executor
@@ -30,6 +33,9 @@ from .transfers import Transfers, fill
 __all__ = ["Device"]
 
 _wrap_lock = threading.Lock()
+
+_PROBLEMS = ScanProblem | ElementwiseProblem
+_KERNELS = {kernel: kernel for kernel in KERNELS}
 
 _plan = lru_cache(maxsize=256)(plan_problem)
 """A plan depends on nothing but its arguments; that it is the same object lets the executor recognise it."""
@@ -61,6 +67,8 @@ class Device(Lifetime):
     ------
     NoAdapterError, AdapterNotFoundError
         If there is no such adapter.
+    ArrayTypeError, ArgumentError
+        If `adapter` or `limits` is none of these.
     DeviceError
         If the adapter gives no device with these limits.
 
@@ -80,7 +88,12 @@ class Device(Lifetime):
     def __init__(
         self, adapter: str | int | AdapterDescription | None = None, *, limits: Mapping[str, int] | None = None
     ) -> None:
-        chosen = adapter if isinstance(adapter, AdapterDescription) else select_adapter(adapter)
+        way_out = "give a part of an adapter's summary, its index, or a description from dmlgpu.devices()"
+        chosen = (
+            adapter
+            if isinstance(adapter, AdapterDescription)
+            else select_adapter(check_choice(adapter, "adapter", way_out))
+        )
         self._set_up(open_adapter(chosen, limits), chosen, owned=True)
         if chosen.is_software:
             warn_of_software(chosen)
@@ -127,8 +140,7 @@ class Device(Lifetime):
         >>> print(dmlgpu.cumulative_sum([1, 2, 3], device=device))
         [1 3 6]
         """
-        if not isinstance(gpu_device, wgpu.GPUDevice):
-            raise ArrayTypeError(f"gpu_device is a {type(gpu_device).__name__}; give a wgpu.GPUDevice")
+        instance(gpu_device, "gpu_device", wgpu.GPUDevice, "give a wgpu.GPUDevice")
         with _wrap_lock:
             found: Device | None = companion_of(gpu_device)
             if found is not None and found.forked:
@@ -138,7 +150,9 @@ class Device(Lifetime):
                 try:
                     found._set_up(gpu_device, describe(-1, gpu_device.adapter), owned=False)
                 except wgpu.GPUError as error:
-                    raise DeviceReleasedError(f"the wgpu device cannot be used: {error}") from error
+                    raise DeviceReleasedError(
+                        f"the wgpu device cannot be used: {said(error)}; wrap another one"
+                    ) from error
         return found
 
     @property
@@ -151,22 +165,27 @@ class Device(Lifetime):
 
         Raises
         ------
+        ArrayTypeError, ArgumentError
+            If `nbytes` is no integer of 0 or more.
         DeviceMemoryError
             If it is more than the device's largest buffer, or its memory is exhausted.
         """
+        size = _count(nbytes, "nbytes")
         with self.use():
-            return self._memory.fresh(self, nbytes)
+            return self._memory.fresh(self, size)
 
     def recycled(self, nbytes: int, *, temporary: bool = False) -> Buffer:
         """Return memory that may hold anything, as `allocate`.
 
         Memory for the duration of a call is `temporary`: what is prepared for it is kept for the next call.
         """
+        size, short_lived = _count(nbytes, "nbytes"), flag(temporary, "temporary")
         with self.use():
-            return self._memory.temporary(self, nbytes) if temporary else self._memory.array(self, nbytes)
+            return self._memory.temporary(self, size) if short_lived else self._memory.array(self, size)
 
     def allocate_filled(self, data: NDArray[Any]) -> Buffer:
         """Return memory that begins with an array's elements, in C order and native byte order; as `allocate`."""
+        data = _plain(data, "data")
         with self.use():
             buffer, is_mapped = self._memory.to_fill(self, data.nbytes)
             if is_mapped:
@@ -187,21 +206,34 @@ class Device(Lifetime):
             In bytes, a multiple of 4.
         data : ndarray
             Of any strides and byte order. Its bytes, rounded up to a multiple of 4 with zeros, must fit.
+
+        Raises
+        ------
+        ArrayTypeError, ArgumentError
+            If an argument is of another type, or `data` does not fit.
         """
+        data = _plain(data, "data")
+        start = _check_range(buffer, offset, data, "data", multiple=4)
         if data.size:
             with self.use(buffer):
-                self._transfers.write(buffer, offset, data)
+                self._transfers.write(buffer, start, data)
 
     def download(self, buffer: Buffer, offset: int, out: NDArray[Any]) -> None:
-        """Fill an array of any strides, in C order, with the bytes of a buffer from `offset` on."""
+        """Fill an array of any strides, in C order, with the bytes of a buffer from `offset` on; raises as `upload`."""
+        out, start = _room(buffer, offset, out)
         if out.size:
             with self.use(buffer):
-                self._transfers.read(buffer, offset, out)
+                self._transfers.read(buffer, start, out)
 
     async def download_async(self, buffer: Buffer, offset: int, out: NDArray[Any]) -> None:
         """Do as `download`, to a C-contiguous array, without blocking the event loop."""
+        out, start = _room(buffer, offset, out)
+        if not out.flags.c_contiguous:
+            raise ArgumentError(
+                f"out has strides of {out.strides} bytes: give a C-contiguous array, such as out.copy()"
+            )
         if out.size:
-            await self._transfers.read_async(lambda: self.use(buffer), self.lock, buffer, offset, out)
+            await self._transfers.read_async(lambda: self.use(buffer), self.lock, buffer, start, out)
 
     def batch(self) -> Batch:
         """Return a context that makes what runs over temporaries in it as few submissions as can be, see `Batch`."""
@@ -231,7 +263,14 @@ class Device(Lifetime):
         ------
         DeviceReleasedError, ReleasedArrayError
             If the device or a buffer is gone.
+        ArrayTypeError, ArgumentError
+            If an argument is of another type, or `kernel` is none.
         """
+        instance(problem, "problem", _PROBLEMS, "make one with dmlgpu.problem")
+        for buffer, name in ((source, "source"), (target, "target")):
+            instance(buffer, name, Buffer, "give what allocate returned")
+        if kernel is not None:
+            choice(kernel, "kernel", _KERNELS)
         with self.use(source, target):
             one_buffer = source.gpu_buffer is target.gpu_buffer
             plan = _plan(problem, self.limits, one_buffer=one_buffer, kernel=kernel)
@@ -245,6 +284,7 @@ class Device(Lifetime):
 
     def compile(self, plan: Plan) -> None:
         """Compile the pipelines of a plan, so that binding it does not have to."""
+        instance(plan, "plan", Plan, "make one with dmlgpu.plan")
         with self.lock:
             for one in plan.passes:
                 self.pipelines.get(one.pipeline)
@@ -287,3 +327,42 @@ class Device(Lifetime):
         if self._subnormals is None:
             self._subnormals = measure_subnormals(self)
         return self._subnormals
+
+
+def _count(value: int, argument: str) -> int:
+    """Return an integer of 0 or more."""
+    count = integer(value, argument)
+    if count < 0:
+        raise ArgumentError(f"{argument} is {shown(count)}; give 0 or more")
+    return count
+
+
+def _plain(x: NDArray[Any], argument: str) -> NDArray[Any]:
+    """Return an array of numbers without what a subclass adds: numpy.matrix reshapes in another way."""
+    instance(x, argument, np.ndarray, "give a numpy.ndarray")
+    if isinstance(x, np.ma.MaskedArray):
+        raise ArrayTypeError(f"{argument} is {with_type(x)}; give a plain numpy.ndarray, such as {argument}.filled(0)")
+    by_dtype(x.dtype, argument)
+    return np.asarray(x)
+
+
+def _check_range(buffer: Buffer, offset: int, x: NDArray[Any], argument: str, *, multiple: int = 1) -> int:
+    """Return the offset of an array's bytes, which must lie in a buffer."""
+    instance(buffer, "buffer", Buffer, "give what allocate returned")
+    start = _count(offset, "offset")
+    if start % multiple:
+        raise ArgumentError(f"offset is {shown(start)}; give a multiple of {multiple}")
+    if start + x.nbytes > -(-buffer.nbytes // multiple) * multiple:
+        raise ArgumentError(
+            f"{argument} has {x.nbytes} bytes, which with offset {shown(start)} end outside the {buffer.nbytes} of "
+            "buffer: give less, or a larger buffer"
+        )
+    return start
+
+
+def _room(buffer: Buffer, offset: int, out: NDArray[Any]) -> tuple[NDArray[Any], int]:
+    """Return `out` as a plain array, and the offset of what it is to be filled with."""
+    plain = _plain(out, "out")
+    if not plain.flags.writeable:
+        raise ArgumentError("out is read-only: give an array that can be written, such as out.copy()")
+    return plain, _check_range(buffer, offset, plain, "out")

@@ -8,6 +8,7 @@ import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
+from .._arguments import instance
 from ..errors import ArrayTypeError, DeviceReleasedError, ReleasedArrayError
 from .adapters import AdapterDescription
 from .liveness import Fault, Liveness
@@ -168,6 +169,7 @@ class Lifetime:
         if not self.owned and self._liveness.lost():
             raise DeviceReleasedError(f"the wgpu device of {self!r} was destroyed or lost; wrap another one")
         for buffer in buffers:
+            instance(buffer, "buffer", Buffer, "give what allocate returned")
             if buffer.device is not self:
                 raise ArrayTypeError(f"the array is on {buffer.device!r}, not on {self!r}; copy it there through NumPy")
             if buffer.gpu_buffer is None:

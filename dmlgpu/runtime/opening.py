@@ -9,8 +9,9 @@ from typing import Any
 
 import wgpu
 
+from .._arguments import instance, integer
 from ..dtypes import by_name
-from ..errors import DeviceError, SoftwareAdapterWarning
+from ..errors import ArgumentError, ArrayTypeError, DeviceError, SoftwareAdapterWarning, said, shown, with_type
 from ..windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Limits
 from .adapters import AdapterDescription
 from .backend import MAPPABLE_FEATURE
@@ -28,16 +29,40 @@ def open_adapter(adapter: AdapterDescription, limits: Mapping[str, int] | None) 
 
     Raises
     ------
+    ArrayTypeError, ArgumentError
+        If `limits` is no mapping of names to integers of 0 or more.
     DeviceError
         If the adapter gives no device with these limits.
     """
+    instance(adapter.adapter, "the adapter of the description", wgpu.GPUAdapter, "take it from dmlgpu.devices()")
+    granted = _check_limits({} if limits is None else limits)
     mappable = (MAPPABLE_FEATURE,) if adapter.shares_memory else ()
     wanted = (*_FLOAT64_FEATURES, *mappable, "timestamp-query")
     features = [feature for feature in wanted if feature in adapter.features]
     try:
-        return adapter.adapter.request_device_sync(required_features=features, required_limits=dict(limits or {}))
-    except (wgpu.GPUError, RuntimeError, KeyError, ValueError) as error:
-        raise DeviceError(f"the adapter {adapter.summary!r} gives no device with these limits: {error}") from error
+        return adapter.adapter.request_device_sync(required_features=features, required_limits=granted)
+    except (wgpu.GPUError, RuntimeError, KeyError, ValueError, OverflowError) as error:
+        raise DeviceError(
+            f"the adapter {adapter.summary!r} gives no device with these limits, {shown(granted)}: {said(error)}; the "
+            "adapter's own are in dmlgpu.devices()[...].limits"
+        ) from error
+
+
+def _check_limits(limits: Mapping[str, int]) -> dict[str, int]:
+    way_out = "give a mapping of wgpu's names to integers, such as {'max-buffer-size': 2**28}"
+    instance(limits, "limits", Mapping, way_out)
+    try:
+        items = list(limits.items())
+    except Exception as error:
+        raise ArrayTypeError(f"limits is {with_type(limits)}, which cannot be read; {way_out}") from error
+    checked = {}
+    for name, value in items:
+        instance(name, "a name in limits", str, way_out)
+        argument = f"the value of {shown(name)} in limits"
+        checked[name] = integer(value, argument)
+        if checked[name] < 0:
+            raise ArgumentError(f"{argument} is {shown(checked[name])}; give 0 or more")
+    return checked
 
 
 def limits_of(gpu_device: Any, adapter: AdapterDescription) -> Limits:

@@ -7,7 +7,7 @@ from typing import Any
 
 import wgpu
 
-from ..errors import DeviceMemoryError
+from ..errors import DeviceMemoryError, shown
 
 __all__ = ["Pool", "create_buffer", "is_out_of_memory", "size_class"]
 
@@ -45,8 +45,8 @@ def create_buffer(gpu_device: Any, nbytes: int, usage: int, *, size: int = 0, ma
     size = max(-(-nbytes // 4) * 4, min(size, limit), 16)
     if size > limit:
         raise DeviceMemoryError(
-            f"an array of {nbytes} bytes is larger than the device's largest buffer ({limit} bytes): split it, or "
-            "choose another device"
+            f"an array of {shown(nbytes)} bytes is larger than the device's largest buffer ({limit} bytes): split it, "
+            "or choose another device"
         )
     try:
         return gpu_device.create_buffer(size=size, usage=usage, mapped_at_creation=mapped)

@@ -1,0 +1,108 @@
+"""What a public argument may be, said once: flags, integers, shapes, choices."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from types import UnionType
+from typing import Any, SupportsIndex, TypeVar
+
+import numpy as np
+
+from .errors import ArgumentError, ArrayTypeError, DmlGpuError, shown, with_type
+
+__all__ = ["choice", "flag", "instance", "integer", "integers"]
+
+_T = TypeVar("_T")
+
+
+_MAX_INTEGERS = 64
+"""More than any shape has, NumPy's included; what is longer may be too long to read."""
+
+
+def flag(value: bool | np.bool_, argument: str) -> bool:
+    """Return `value` as a bool; `argument` is what the error calls it.
+
+    Raises
+    ------
+    ArrayTypeError
+        If it is anything but a bool or a numpy.bool_: what an integer or a string was meant to say is a guess.
+    """
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise ArrayTypeError(f"{argument} is {with_type(value)}; give True or False")
+
+
+def instance(value: object, argument: str, kind: type | UnionType, way_out: str) -> None:
+    """Raise ArrayTypeError if `value` is not of a type, or of one of several."""
+    if not isinstance(value, kind):
+        raise ArrayTypeError(f"{argument} is {with_type(value)}; {way_out}")
+
+
+def integer(
+    value: SupportsIndex, argument: str, way_out: str = "give an integer", *, error: type[DmlGpuError] = ArrayTypeError
+) -> int:
+    """Return `value` as an int.
+
+    Parameters
+    ----------
+    value : SupportsIndex
+        Of any type that Python takes as an index, but bool.
+    argument : str
+        What the error calls it.
+    way_out : str
+        What the error says to do.
+    error : type
+        What is raised if it is a bool or no integer, or its ``__index__`` fails.
+    """
+    cause: Exception | None = None
+    if not isinstance(value, bool | np.bool_):
+        try:
+            return operator.index(value)
+        except Exception as failure:
+            cause = failure
+    raise error(f"{argument} is {with_type(value)}; {way_out}") from cause
+
+
+def integers(value: SupportsIndex | Sequence[SupportsIndex], argument: str) -> tuple[int, ...]:
+    """Return an integer or a sequence of integers, such as a shape, as a tuple.
+
+    Raises
+    ------
+    ArrayTypeError
+        If it is neither. Text and bytes are no sequences of integers, and sets have no order.
+    """
+    way_out = "give an integer or a sequence of integers"
+    is_array = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu"
+    if not is_array and not isinstance(value, Sequence):
+        return (integer(value, argument, way_out),)
+    if isinstance(value, str | bytes | bytearray):
+        raise ArrayTypeError(f"{argument} is {with_type(value)}; {way_out}")
+    values: Any = value
+    try:
+        count = len(values)
+        items = tuple(values) if count <= _MAX_INTEGERS else ()
+    except Exception as error:
+        raise ArrayTypeError(f"{argument} is {with_type(value)}, which cannot be read; {way_out}") from error
+    if count > _MAX_INTEGERS:
+        raise ArgumentError(f"{argument} has {count} values; arrays have 8 dimensions at most: give one a dimension")
+    return tuple(integer(item, f"a value of {argument}") for item in items)
+
+
+def choice(value: str, argument: str, options: Mapping[str, _T]) -> _T:
+    """Return what a name stands for.
+
+    Raises
+    ------
+    ArrayTypeError
+        If `value` is no string.
+    ArgumentError
+        If it is none of the names.
+    """
+    names = ", ".join(map(repr, options))
+    if not isinstance(value, str):
+        raise ArrayTypeError(f"{argument} is {with_type(value)}; it is one of {names}")
+    for name, meaning in options.items():  # equality: the hash of a subclass may be anything
+        if str.__eq__(name, value) is True:
+            return meaning
+    raise ArgumentError(f"{argument} is {shown(value)}; it is one of {names}")
