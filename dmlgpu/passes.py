@@ -8,9 +8,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .dtypes import ElementType
-from .windows import Limits, Range, Window, byte_range
+from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Range, Window, byte_range
 
-__all__ = ["Bindings", "Pass", "PipelineKey", "Plan", "bind", "grid_of", "make_pass", "writable_input"]
+__all__ = [
+    "MAX_SERIAL_STEPS",
+    "Bindings",
+    "Pass",
+    "PipelineKey",
+    "Plan",
+    "bind",
+    "grid_of",
+    "make_pass",
+    "serial_steps",
+    "writable_input",
+]
+
+MAX_SERIAL_STEPS = 5 * 2**20
+"""The most that `serial_steps` may be, whatever the data: half a second at 100 ns a step, which is slow for a GPU;
+watchdogs wait for 2 seconds and more."""
+_DEAR = 4
+"""Steps of an element whose combination takes dozens of operations, or which is stored by an atomic operation."""
 
 _TOKEN_BYTES = 8
 """The largest accumulator: a scan that keeps nothing between passes binds one, because its kernel names the binding."""
@@ -219,6 +236,47 @@ def make_pass(
         state_bytes,
         window.elements,
     )
+
+
+def serial_steps(one: Pass) -> int:
+    """Return the most elements and scratch values that one invocation of a dispatch goes through one after the other.
+
+    With those that it waits for in other invocations of its workgroup, or in a chain in other workgroups. The data are
+    the worst there are: every tile is exceptional, which means a left fold by one invocation. Elements that take long
+    count for several.
+    """
+    words = np.frombuffer(one.uniforms, np.uint32).tolist()
+    length, tiles, turn = int(words[28]), int(words[32]), int(words[41])
+    constants, slots = dict(one.pipeline.constants), dict(one.pipeline.slots)
+    kernel, element = one.pipeline.kernel, slots.get("element", "int")
+    folds = 1 if element.startswith("int") else 2  # a tile that turns out to be exceptional is folded again
+    lane = 256 if slots.get("tile") == "blocks" else RUN
+    tile = lane + RUN + (folds - 1) * min(length, TILE)
+    span, spans = SPAN // TILE, -(-tiles // (SPAN // TILE)) + 1
+    steps = {
+        "copy": constants.get("units", 1),
+        "convert": 1,
+        "round": 1,
+        "round_quads": 4 * QUAD_BYTES,
+        "scan_short": length,
+        "scan_packed": RUN * constants.get("runs", 1),
+        "scan_slices": folds * length,
+        "scan_columns": folds * length * constants.get("columns", 1),
+        "scan_elements": folds * length,
+        "scan_rows": tile * tiles,
+        "scan_chain_clear": RUN,
+        "scan_chain": tile * tiles,
+        "scan_tile_totals": lane + RUN,
+        "scan_serial_totals": min(length, TILE),
+        # Twice over the tiles of a span, and in between over 64 spans.
+        "scan_carries": -(-spans // 64) * (2 * span + 64),
+        # The tiles of a turn; or the classes of what is left, in shares of which each goes on from those before.
+        "scan_repair": tile * turn + 2 * -(-tiles // 256) + 256,
+        "scan_tiles": lane + RUN,
+        "scan_serial_tiles": min(length, TILE),
+    }[kernel]
+    is_dear = element in ("f64_words", "f32_compensated") or slots.get("output") == "packed"
+    return steps * (_DEAR if is_dear and kernel not in ("copy", "convert", "round") else 1)
 
 
 def writable_input(plan: Plan) -> Plan:

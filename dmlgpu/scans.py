@@ -28,10 +28,14 @@ _MAX_SERIAL = {"slices": 2 * SPAN, "columns": SPAN, "loops": 2 * TILE, "elements
 """Elements that one invocation works through in one dispatch. Mesa's software drivers end every loop of an invocation
 after 65,535 iterations, inner loops counted, and leave the rest of the results unwritten (docs/kernels.md): so it is
 fewer where rows, or the elements of a run, are gone through in loops."""
-_MAX_TILES_IN_SOFTWARE = 1024
-_MAX_TILES_IN_LOOPS = 256
-"""For the same reason: the tiles that a workgroup goes through in a dispatch, should they all be exceptional; fewer
-where the elements of a run are gone through in loops."""
+_MAX_TILES = 1024
+_MAX_TILES_AT_LENGTH = 256
+"""For the same reason, and so that no data brings a GPU near its watchdog: the tiles that a workgroup goes through in a
+dispatch, should they all be exceptional; fewer where an element takes long."""
+_MAX_TILES_OF_A_CHAIN = 128
+_MAX_TILES_OF_A_CHAIN_IN_LOOPS = 4
+"""The same for the tiles of a slice in a chain, all of which one invocation works out if the others keep their carries
+to themselves; fewer where the elements of a run are gone through in loops."""
 
 _MANY_SHORT_ELEMENTS = 2**16
 """From as many on, slices of a single run are worth a pipeline that knows their length."""
@@ -97,8 +101,11 @@ def scan_passes(
         else:
             yield from _slices(problem, limits, chunks, one_buffer, in_place)
         return
-    if kernel == "rows" and limits.software:
+    if kernel == "rows":
         chunks[-1] = min(chunks[-1], _max_tiles(problem, limits) * TILE)
+    elif kernel == "chain":
+        in_loops = _in_words(problem, limits)
+        chunks[-1] = min(chunks[-1], (_MAX_TILES_OF_A_CHAIN_IN_LOOPS if in_loops else _MAX_TILES_OF_A_CHAIN) * TILE)
     offsets = (problem.input_offset, problem.output_offset)
     for window in windows(problem.batch, problem.axis, offsets, chunks):
         if kernel == "rows":
@@ -274,7 +281,7 @@ def _tiles(
     tiles = -(-window.axis.size // TILE)
     by_tile = window.slices * tiles
     state = 16 * window.slices + 12 * by_tile
-    turn = min(tiles, _max_tiles(problem, limits)) if limits.software else tiles
+    turn = min(tiles, _max_tiles(problem, limits))
 
     def one(name: str, workgroups: int, first: int = 0) -> Pass:
         return _pass(
@@ -384,7 +391,9 @@ def _pays_in_quads(problem: ScanProblem, limits: Limits) -> bool:
 
 
 def _max_tiles(problem: ScanProblem, limits: Limits) -> int:
-    return _MAX_TILES_IN_LOOPS if _in_words(problem, limits) else _MAX_TILES_IN_SOFTWARE
+    # Elements of less than a word may be stored by atomics, one after the other.
+    at_length = problem.accumulator_size > problem.element.itemsize or _in_words(problem, limits)
+    return _MAX_TILES_AT_LENGTH if at_length else _MAX_TILES
 
 
 def _in_words(problem: ScanProblem, limits: Limits) -> bool:

@@ -413,7 +413,7 @@ def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest
 @pytest.mark.usefixtures("fresh_plans")
 def test_turns_of_few_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exceptional tiles, and the first absorbing result, anywhere in the turns of a window."""
-    monkeypatch.setattr(scans, "_MAX_TILES_IN_SOFTWARE", 3)
+    monkeypatch.setattr(scans, "_MAX_TILES", 3)
     monkeypatch.setattr(device, "limits", replace(device.limits, software=True))
     for operator in ("sum", "product"):
         check_scan(device, strewn(66_000, operator)[::5], operator, 1, kernel=kernel)
@@ -514,7 +514,7 @@ def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(
         chunks = (len(x), window or x.shape[1])
         passes = tuple(scan_passes(problem, device.limits, chunks, kernel="chain", silent=silent))
         assert [one.pipeline.kernel for one in passes[:2]] == ["scan_chain_clear", "scan_chain"]
-        assert (len(passes) > 2) == (window is not None)
+        assert len(passes) > 2 or window is None
         with device.lock:
             source, target = device.allocate(x.nbytes), device.allocate(x.nbytes)
             device.upload(source, 0, x)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dmlgpu.dtypes import by_name
-from dmlgpu.passes import Pass, writable_input
-from dmlgpu.plan import KERNELS, is_in_place, plan_elementwise, plan_scan
+from dmlgpu.dtypes import ELEMENT_TYPES, ElementType, by_name
+from dmlgpu.passes import MAX_SERIAL_STEPS, Pass, serial_steps, writable_input
+from dmlgpu.plan import KERNELS, _chunks, is_in_place, plan_elementwise, plan_scan
 from dmlgpu.problem import (
     Dimension,
     Layout,
@@ -24,6 +24,7 @@ from dmlgpu.problem import (
     round_problem,
     scan_problem,
 )
+from dmlgpu.scans import scan_passes
 from dmlgpu.windows import SPAN, TILE, Limits, Range, chunk_sizes, windows
 
 F32 = by_name("float32")
@@ -83,8 +84,15 @@ def test_a_long_axis_is_cut_at_whole_spans() -> None:
 def test_a_whole_problem_that_fits_is_one_window() -> None:
     n = 2**25
     plan = plan_scan(packed_scan((n,), 0), Limits(binding_bytes=4 * n))
-    assert kernels(plan.passes) == ["scan_tile_totals", "scan_carries", "scan_repair", "scan_tiles"]
-    assert len(plan_scan(packed_scan((n + 1,), 0), Limits(binding_bytes=4 * n)).passes) > 3
+    assert list(dict.fromkeys(kernels(plan.passes))) == [
+        "scan_tile_totals",
+        "scan_carries",
+        "scan_repair",
+        "scan_tiles",
+    ]
+    assert kernels(plan.passes).count("scan_tiles") == 1
+    more = plan_scan(packed_scan((n + 1,), 0), Limits(binding_bytes=4 * n))
+    assert kernels(more.passes).count("scan_tiles") > 1
 
 
 @pytest.mark.parametrize(
@@ -209,14 +217,54 @@ def test_the_workgroups_of_columns(slices: int, software: bool, cores: int, expe
     assert (dict(one.pipeline.constants)["lanes"], one.grid[0]) == expected
 
 
-def test_exceptional_tiles_are_repaired_in_turns_on_software_adapters() -> None:
-    """Mesa ends long loops: what one dispatch leaves, the next one does."""
-    for kernel in ("tiles", "serial"):
-        for limits, turns in ((Limits(software=True), [0, 1024, 2048]), (Limits(), [0])):
-            passes = plan_scan(packed_scan((2100 * TILE,), 0), limits, kernel=kernel).passes
-            repairs = [np.frombuffer(one.uniforms, np.uint32) for one in passes if one.pipeline.kernel == "scan_repair"]
-            assert [uniforms[40] for uniforms in repairs] == turns
-            assert {uniforms[41] for uniforms in repairs} == {1024 if limits.software else 2100}
+@pytest.mark.parametrize("kernel", ["tiles", "serial"])
+@pytest.mark.parametrize("software", [False, True])
+@pytest.mark.parametrize(("element", "turn"), [("float32", 1024), ("float64", 256), ("float16", 256)])
+def test_exceptional_tiles_are_repaired_in_turns(kernel: str, software: bool, element: str, turn: int) -> None:
+    """GPUs have watchdogs, and Mesa ends long loops: what one dispatch leaves, the next one does."""
+    passes = plan_scan(packed_scan((2100 * TILE,), 0, element), Limits(software=software), kernel=kernel).passes
+    repairs = [np.frombuffer(one.uniforms, np.uint32) for one in passes if one.pipeline.kernel == "scan_repair"]
+    assert [uniforms[40] for uniforms in repairs] == list(range(0, 2100, turn))
+    assert {uniforms[41] for uniforms in repairs} == {turn}
+
+
+GPU = Limits(binding_bytes=2**32 - 4, offset_alignment=16, workgroups=2**31 - 1)
+LAVAPIPE = Limits(software=True, blocks=True, columns=True, float64=True, dispatch_elements=2**24)
+
+
+@pytest.mark.parametrize("element", ELEMENT_TYPES, ids=str)
+@pytest.mark.parametrize("kernel", [None, *KERNELS])
+def test_no_dispatch_comes_near_a_watchdog(kernel: str | None, element: ElementType) -> None:
+    """Whatever the data: half a second at 100 ns a step."""
+    limits = (GPU, replace(GPU, float64=True), Limits(), LAVAPIPE, replace(LAVAPIPE, float64=False))
+    shapes = [((2**32 - 1,), 0), ((2**26 + 5,), 0), ((3, 2**28), 1), ((2**28, 3), 0), ((300, 2**22), 1)]
+    shapes += [((2**22, 300), 0), ((2**14, 2**14), 0), ((2**14, 2**14), 1), ((2**26, 16), 1), ((2**26, 3), 1)]
+    precisions = list(Precision) if element.name == "float32" else [Precision.DEFAULT]
+    for limit, (sizes, axis), precision, one_buffer in product(limits, shapes, precisions, (False, True)):
+        layout = Layout.packed(sizes)
+        problem = scan_problem(element, Operator.SUM, layout, layout, axis=axis, precision=precision)
+        chunks = _chunks(problem, limit, one_buffer)
+        passes = scan_passes(problem, limit, chunks, one_buffer=one_buffer, in_place=one_buffer, kernel=kernel)
+        for one in islice(passes, 10):  # of thousands that are no larger
+            assert 0 < serial_steps(one) <= MAX_SERIAL_STEPS
+            assert one.elements <= limit.dispatch_elements
+
+
+def test_elementwise_dispatches_are_short() -> None:
+    layout = Layout.packed((2**28,))
+    for element in ELEMENT_TYPES:
+        plans = [plan_elementwise(convert_problem(F32, element, layout, layout), GPU)]
+        if element.kind == "float":
+            plans.append(plan_elementwise(round_problem(element, RoundingMode.HALF_EVEN, layout, layout), GPU))
+        assert all(0 < serial_steps(one) <= 64 for plan in plans for one in plan.passes)
+
+
+def test_a_chain_is_short_enough_for_one_invocation_to_work_it_out() -> None:
+    """Mesa ends its loops: those of a tile have 256 iterations, or 16,000 where the elements of a run are loops."""
+    for limits, tiles in ((LAVAPIPE, 128), (GPU, 4), (replace(GPU, float64=True), 128)):
+        passes = plan_scan(packed_scan((2, 300 * TILE + 1), 1, "float64"), limits, kernel="chain").passes
+        found = [int(np.frombuffer(one.uniforms, np.uint32)[32]) for one in passes]
+        assert max(found) == tiles
 
 
 def test_many_slices_of_a_single_run_have_pipelines_that_know_their_length() -> None:

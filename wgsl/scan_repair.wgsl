@@ -1,6 +1,6 @@
 // Scans slices from the first tile that may be exceptional on, tile after tile, until only classes count: from there on
 // it works out what each tile begins with. Slices without such a tile take no time. A dispatch does the tiles of a
-// turn, and the next one goes on where it ended: software drivers end long loops.
+// turn, and the next one goes on where it ended: software drivers end long loops, and GPUs have watchdogs.
 //
 // Grid: a workgroup of 256 invocations a slice.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries left; writes base of tiles behind

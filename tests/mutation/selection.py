@@ -244,7 +244,7 @@ def _crossing() -> Iterator[_Choice]:
 
 def _turns() -> Iterator[_Choice]:
     """Exceptional tiles repaired by several dispatches."""
-    changes = {"software": True, "_MAX_TILES_IN_SOFTWARE": 3}
+    changes = {"software": True, "_MAX_TILES": 3}
     for way in ("rows", "tiles", "serial"):
         for both in (False, True):
             yield own_scan("cancelling", "float32", "sum", (100_000,), 0, way, both=both), changes
@@ -256,7 +256,7 @@ def _turns() -> Iterator[_Choice]:
             yield own_scan("late_events", "float32", operator, (20, 66_000), 1, way, both=True), changes
             yield own_scan("behind", "float32", operator, (20 * TILE,), 0, way), changes
         case = own_scan("cancelling", "float32", "sum", (40 * TILE,), 0, way)
-        yield case, {"_MAX_TILES_IN_SOFTWARE": 3, "dispatch_elements": 7 * TILE}
+        yield case, {"_MAX_TILES": 3, "dispatch_elements": 7 * TILE}
 
 
 def _short() -> Iterator[_Choice]:
