@@ -65,7 +65,7 @@ def scan_array(
             "include_initial and exclusive both put the identity first: give one; include_initial keeps the total, "
             "exclusive the length"
         )
-    element = _scan_element(by_dtype(array.dtype), dtype)
+    element = _scan_element(by_dtype(array.dtype), dtype, out)
     check_precision(wanted, operator, element)
     sizes = list(array.shape)
     sizes[along] += 1 if include_initial else 0
@@ -145,10 +145,15 @@ def _scan_axis(axis: SupportsIndex | None, rank: int) -> int:
     return along % rank
 
 
-def _scan_element(source: ElementType, dtype: DTypeLike | None) -> ElementType:
-    """Return the element type of the result."""
+def _scan_element(source: ElementType, dtype: DTypeLike | None, out: NDArray[Any] | DeviceArray | None) -> ElementType:
+    """Return the element type of the result: that of `dtype`, else of `out`, else what `source` is promoted to."""
     if dtype is None:
-        return result_type(source)
+        if not isinstance(out, np.ndarray | DeviceArray):
+            return result_type(source)
+        element = by_dtype(out.dtype, "out")
+        if element == BOOL:
+            raise ArrayTypeError("out has dtype bool, which has no sums and products: give an out of another dtype")
+        return element
     element = by_argument(dtype)
     if element == BOOL:
         raise ArrayTypeError("dtype is bool, which has no sums and products: leave it out to get int64")
@@ -274,9 +279,11 @@ def _host_out(out: NDArray[Any] | DeviceArray, element: ElementType, sizes: tupl
 def _check_places(out: NDArray[Any] | DeviceArray, element: ElementType, sizes: tuple[int, ...]) -> None:
     """Raise an error if `out` has no place of its own for every element of the result."""
     if out.dtype != element.dtype:
-        raise ArrayTypeError(f"out has dtype {out.dtype} while the result has {element}: they must be the same")
+        raise ArrayTypeError(
+            f"out has dtype {out.dtype} while the result has {element}: give an out of {element}, in native byte order"
+        )
     if out.shape != sizes:
-        raise ArgumentError(f"out has shape {out.shape} while the result has {sizes}: they must be the same")
+        raise ArgumentError(f"out has shape {out.shape} while the result has {sizes}: give an out of that shape")
     # In bytes, so that strides of an ndarray which are no multiple of the element size count too.
     if out.size and not Layout((*out.shape, out.itemsize), (*out.strides, 1)).is_disjoint:
         raise ArgumentError(

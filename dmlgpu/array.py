@@ -13,7 +13,7 @@ from ._arguments import flag, integers
 from ._host import host_array
 from ._tensors import Tensor, download, download_async, packed, resolve, upload
 from .dtypes import BOOL, by_argument
-from .errors import ArgumentError, ArrayTypeError, said, with_type
+from .errors import ArgumentError, ArrayTypeError, said, shown, with_type
 from .problem import Layout
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ class DeviceArray:
             self._tensor.buffer.release()
 
     def __enter__(self) -> Self:
+        self._tensor.check_live()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -289,8 +290,10 @@ class DeviceArray:
 
         Raises
         ------
-        ReleasedArrayError, DeviceReleasedError
-            If the array's memory, or its device, was released.
+        ReleasedArrayError, DeviceReleasedError, HostMemoryError
+            As `numpy`.
+        EventLoopError
+            If no event loop runs.
 
         Examples
         --------
@@ -343,6 +346,12 @@ class DeviceArray:
     __round__ = _refusal("has no __round__", "use dmlgpu.round")
     __setitem__ = _refusal("has no assignment to elements", "write through out= of a function, such as dmlgpu.round")
     __delitem__ = _refusal("has a fixed shape", "leave elements out with a slice")
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise ArrayTypeError(f"a DeviceArray has no format {shown(spec)}: {_READ_BACK}")
+        return repr(self)
+
     __reduce_ex__ = _refusal("cannot be pickled or sent to another process", "send .numpy() instead")
     __add__ = __radd__ = _no_operator("+")
     __sub__ = __rsub__ = _no_operator("-")
@@ -407,6 +416,7 @@ def asarray(x: ArrayLike | DeviceArray, /, device: Device | str | int | None = N
     if isinstance(x, DeviceArray):
         if device is None or resolve(device) is x.device:
             x._tensor.check_live()
+            x.device.check()
             return x
         return DeviceArray(upload(resolve(device), x.numpy()))
     array = host_array(x)

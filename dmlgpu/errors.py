@@ -17,6 +17,7 @@ __all__ = [
     "DeviceReleasedError",
     "DirectMLError",
     "DmlGpuError",
+    "EventLoopError",
     "HostMemoryError",
     "NoAdapterError",
     "ReleasedArrayError",
@@ -138,6 +139,10 @@ class ReleasedArrayError(DeviceError):
 
 class DeviceMemoryError(DmlGpuError, MemoryError):
     """An array is larger than a buffer of the device can be, or the device is out of memory."""
+
+
+class EventLoopError(DmlGpuError, RuntimeError):
+    """A coroutine was awaited where no event loop runs."""
 
 
 class HostMemoryError(DmlGpuError, MemoryError):

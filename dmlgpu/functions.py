@@ -78,8 +78,9 @@ def cumulative_sum(
     axis : int, optional
         The axis to sum along, counted from the end if negative. It may be left out where `x` has 1 dimension.
     dtype : dtype, optional
-        The type of the result, to which `x` is converted first, as `DeviceArray.astype` does. By default int64 for
-        bool and signed integers, uint64 for unsigned integers, and the type of `x` for floating-point numbers.
+        The type of the result, to which `x` is converted first, as `DeviceArray.astype` does. By default that of `out`;
+        without one int64 for bool and signed integers, uint64 for unsigned integers, and the type of `x` for
+        floating-point numbers.
     include_initial : bool, default False
         Whether to put the identity, 0, before the first element in traversal order, which makes the axis longer by
         one. Not together with `exclusive`.
@@ -199,8 +200,9 @@ def cumulative_prod(
     axis : int, optional
         The axis to multiply along, counted from the end if negative. It may be left out where `x` has 1 dimension.
     dtype : dtype, optional
-        The type of the result, to which `x` is converted first, as `DeviceArray.astype` does. By default int64 for
-        bool and signed integers, uint64 for unsigned integers, and the type of `x` for floating-point numbers.
+        The type of the result, to which `x` is converted first, as `DeviceArray.astype` does. By default that of `out`;
+        without one int64 for bool and signed integers, uint64 for unsigned integers, and the type of `x` for
+        floating-point numbers.
     include_initial : bool, default False
         Whether to put the identity, 1, before the first element in traversal order, which makes the axis longer by
         one. Not together with `exclusive`.

@@ -21,6 +21,7 @@ from dmlgpu.errors import (
     ArrayTypeError,
     AxisError,
     DeviceReleasedError,
+    EventLoopError,
     ReleasedArrayError,
 )
 
@@ -286,6 +287,34 @@ def test_release(device: dmlgpu.Device) -> None:
         with pytest.raises(ReleasedArrayError, match="released"):
             use()
     assert dmlgpu.cumulative_sum([1, 2], device=device).tolist() == [1, 3]
+
+
+def test_entering_what_is_released(device: dmlgpu.Device) -> None:
+    array = dmlgpu.asarray([1], device)
+    array.release()
+    with pytest.raises(ReleasedArrayError, match="released"), array:
+        pass
+    with dmlgpu.Device(device.description) as other:
+        there = dmlgpu.asarray([1], other)
+    with pytest.raises(DeviceReleasedError, match=r"open another with dmlgpu\.Device\(\)"), other:
+        pass
+    with pytest.raises(DeviceReleasedError, match="cannot be used"):
+        dmlgpu.asarray(there)
+
+
+def test_awaiting_without_an_event_loop(device: dmlgpu.Device) -> None:
+    array = dmlgpu.asarray([1, 2], device)
+    coroutine = array.numpy_async()
+    with pytest.raises(EventLoopError, match=r"no event loop runs to wait in: use asyncio\.run, or"):
+        coroutine.send(None)
+    assert asyncio.run(array.numpy_async()).tolist() == [1, 2]
+
+
+def test_formats(device: dmlgpu.Device) -> None:
+    array = dmlgpu.asarray([1, 2], device)
+    assert f"{array}" == repr(array)
+    with pytest.raises(ArrayTypeError, match=r"no format '\.2f': read the elements back with \.numpy\(\)"):
+        f"{array:.2f}"
 
 
 def test_a_released_device(device: dmlgpu.Device) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import os
 import pickle
 import subprocess
@@ -270,8 +271,9 @@ def test_threads_share_a_device(device: Device) -> None:
 
 
 def test_a_device_cannot_be_pickled(device: Device) -> None:
-    with pytest.raises(TypeError, match="open one in each process"):
-        pickle.dumps(device)
+    for use in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(ArrayTypeError, match="cannot be copied or pickled; open one in each process"):
+            use(device)
 
 
 FORK = """

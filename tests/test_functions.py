@@ -324,6 +324,32 @@ def test_out_of_another_type_than_x(device: dmlgpu.Device) -> None:
     same(there.T[1::2], np.zeros_like(expected))
 
 
+@pytest.mark.parametrize("kind", [np.asarray, dmlgpu.asarray])
+@pytest.mark.parametrize("target", DTYPES)
+@pytest.mark.parametrize("source", ["bool", "int8", "uint16", "float32"])
+def test_out_decides_the_type(device: dmlgpu.Device, source: str, target: str, kind: Any) -> None:
+    """Without a dtype the result has that of out, as in NumPy."""
+    x = tame(source, (5, 20))
+    given, out = x, np.zeros(x.shape, target)
+    if kind is dmlgpu.asarray:
+        given, out = kind(x, device), kind(out, device)
+    assert dmlgpu.cumulative_sum(given, axis=1, out=out, device=device) is out
+    same(out, reference.cumulative(reference.convert(x, target), "sum", axis=1))
+    with pytest.raises(
+        ArrayTypeError, match=f"out has dtype {target} while the result has (int|uint)[0-9]+: give an out of"
+    ):
+        dmlgpu.cumulative_sum(given, axis=1, out=out, dtype="uint32" if target == "int32" else "int32", device=device)
+
+
+@pytest.mark.parametrize("big", [False, True])
+def test_out_of_a_subclass(device: dmlgpu.Device, big: bool) -> None:
+    """A matrix reshapes to two dimensions, whatever it is asked for."""
+    x = tame("float32", (2000, 600) if big else (3, 4))
+    for out in (np.zeros(x.shape, x.dtype).view(np.matrix), np.zeros(x.shape[::-1], x.dtype).view(np.matrix).T):
+        assert dmlgpu.cumulative_sum(x, axis=0, out=out, device=device) is out
+        same(np.array(out), reference.cumulative(x, "sum", axis=0))
+
+
 def test_out_that_is_misaligned(device: dmlgpu.Device) -> None:
     out = np.zeros(4 * 10 + 1, np.uint8)[1:].view(np.float32)
     assert not out.flags.aligned
@@ -498,6 +524,18 @@ BAD: list[tuple[str, Callable[[Any], Any], type[Exception], str]] = [
         DeviceMemoryError,
         "34359738360 bytes",
     ),
+    (
+        "bool out",
+        lambda d: dmlgpu.cumulative_sum(ONES, axis=0, out=np.zeros((2, 3), bool), device=d),
+        ArrayTypeError,
+        "out has dtype bool",
+    ),
+    (
+        "complex out",
+        lambda d: dmlgpu.cumulative_sum(ONES, axis=0, out=np.zeros((2, 3), complex), device=d),
+        ArrayTypeError,
+        "out has dtype complex128",
+    ),
     ("out of a wrong type", lambda d: dmlgpu.round(ONES, out=[0.0], device=d), ArrayTypeError, "out is of type list"),
     (
         "out of a wrong dtype",
@@ -509,7 +547,7 @@ BAD: list[tuple[str, Callable[[Any], Any], type[Exception], str]] = [
         "out in another byte order",
         lambda d: dmlgpu.round(ONES, out=np.zeros((2, 3), ">f4"), device=d),
         ArrayTypeError,
-        "out has dtype >f4",
+        "out has dtype >f4 while .* native byte order",
     ),
     (
         "out of a wrong shape",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._arguments import choice, flag, instance, integer
 from ..dtypes import by_dtype
-from ..errors import ArgumentError, ArrayTypeError, DeviceReleasedError, said, shown, with_type
+from ..errors import ArgumentError, ArrayTypeError, DeviceReleasedError, EventLoopError, said, shown, with_type
 from ..passes import Plan
 from ..plan import KERNELS, plan_problem
 from ..problem import ElementwiseProblem, ScanProblem
@@ -232,6 +233,8 @@ class Device(Lifetime):
             raise ArgumentError(
                 f"out has strides of {out.strides} bytes: give a C-contiguous array, such as out.copy()"
             )
+        if sys.get_asyncgen_hooks().firstiter is None:  # which every event loop sets, and by which wgpu finds it
+            raise EventLoopError("no event loop runs to wait in: use asyncio.run, or read without waiting, as .numpy()")
         if out.size:
             await self._transfers.read_async(lambda: self.use(buffer), self.lock, buffer, start, out)
 

@@ -100,9 +100,12 @@ class Lifetime:
         return f"<dmlgpu.Device {self.summary!r}{' (released)' if self.released else ''}>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a dmlgpu.Device cannot be pickled; open one in each process with dmlgpu.Device()")
+        raise ArrayTypeError(
+            "a dmlgpu.Device cannot be copied or pickled; open one in each process with dmlgpu.Device()"
+        )
 
     def __enter__(self) -> Self:
+        self.check()
         return self
 
     def __exit__(
