@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import reprlib
 
 import numpy as np
@@ -18,6 +19,7 @@ __all__ = [
     "DirectMLError",
     "DmlGpuError",
     "EventLoopError",
+    "FrozenFieldError",
     "HostMemoryError",
     "NoAdapterError",
     "ReleasedArrayError",
@@ -115,6 +117,10 @@ class AxisError(DmlGpuError, np.exceptions.AxisError):
 
     def __str__(self) -> str:
         return self._message
+
+
+class FrozenFieldError(DmlGpuError, dataclasses.FrozenInstanceError):
+    """A field of a DirectML description was to be set or deleted; descriptions are immutable values."""
 
 
 class DeviceError(DmlGpuError, RuntimeError):

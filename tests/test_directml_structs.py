@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlgpu import directml as dml
-from dmlgpu.errors import ArrayTypeError, DirectMLError
+from dmlgpu.errors import ArrayTypeError, DirectMLError, FrozenFieldError
 from dmlgpu.problem import Layout
 
 FIELDS = {
@@ -185,20 +185,25 @@ WRONG_TYPES = [
     (lambda: tensor(DataType=1.0), r"DataType is 1.0 \(float\)"),
     (lambda: tensor(DataType=True), r"DataType is True \(bool\)"),
     (lambda: tensor(DataType=dml.DML_TENSOR_TYPE_BUFFER), r"DataType is DML_TENSOR_TYPE_BUFFER \(DML_TENSOR_TYPE\)"),
-    (lambda: tensor(Flags=None), r"Flags is None"),
+    (lambda: tensor(Flags=None), r"Flags is None; give it a DML_TENSOR_FLAGS"),
     (lambda: tensor(Flags=dml.DML_EXECUTION_FLAG_NONE), r"Flags is DML_EXECUTION_FLAG_NONE"),
     (lambda: tensor(DimensionCount=2.0), r"DimensionCount is 2.0 \(float\); give it an int"),
     (lambda: tensor(DimensionCount=True), r"DimensionCount is True \(bool\)"),
-    (lambda: tensor(Sizes=None), r"Sizes is None \(NoneType\); give it a sequence of ints"),
-    (lambda: tensor(Sizes=6), r"Sizes is 6 \(int\)"),
-    (lambda: tensor(Sizes="23"), r"Sizes is '23' \(str\)"),
-    (lambda: tensor(Sizes=b"23"), r"Sizes is b'23' \(bytes\)"),
+    (lambda: tensor(Sizes=None), r"Sizes is None; give it a sequence of ints"),
+    (lambda: tensor(Sizes=6), r"Sizes is an int; give it a sequence of ints"),
+    (lambda: tensor(Sizes="23"), r"Sizes is a str"),
+    (lambda: tensor(Sizes=b"23"), r"Sizes is a bytes"),
+    (lambda: tensor(Sizes=bytearray(b"23")), r"Sizes is a bytearray"),
+    (lambda: tensor(Sizes={3, 2}), r"Sizes is a set"),  # no order
+    (lambda: tensor(Sizes={2: 3}), r"Sizes is a dict"),
+    (lambda: tensor(Sizes=np.array(3)), r"Sizes is an ndarray"),
+    (lambda: tensor(Sizes=np.uint8(3)), r"Sizes is a uint8"),
     (lambda: tensor(Sizes=(2, 3.0)), r"Sizes\[1\] is 3.0 \(float\)"),
     (lambda: tensor(Sizes=(True, 3)), r"Sizes\[0\] is True \(bool\)"),
     (lambda: tensor(Sizes=np.array([2.0, 3.0])), r"Sizes\[0\] is .*2.0"),
     (lambda: tensor(Sizes=np.array([True, True])), r"Sizes\[0\] is .*True"),
     (lambda: tensor(Strides=(3, None)), r"Strides\[1\] is None"),
-    (lambda: tensor(Strides=3), r"Strides is 3 \(int\)"),
+    (lambda: tensor(Strides=3), r"Strides is an int"),
     (lambda: tensor(TotalTensorSizeInBytes=24.0), r"TotalTensorSizeInBytes is 24.0 \(float\)"),
     (lambda: tensor(GuaranteedBaseOffsetAlignment=None), r"GuaranteedBaseOffsetAlignment is None"),
     (lambda: dml.DML_TENSOR_DESC("BUFFER", T), r"DML_TENSOR_DESC: Type is 'BUFFER'"),
@@ -206,7 +211,7 @@ WRONG_TYPES = [
     (lambda: dml.DML_OPERATOR_DESC("sum", None), r"DML_OPERATOR_DESC: Type is 'sum'"),
     (lambda: dml.DML_OPERATOR_DESC(105, T), r"DML_OPERATOR_DESC: Desc is a DML_BUFFER_TENSOR_DESC"),
     (lambda: dml.DML_CUMULATIVE_SUMMATION_OPERATOR_DESC((2, 3), T, 0), r"InputTensor is a tuple; give it a DML_TENSO"),
-    (lambda: dml.DML_CUMULATIVE_PRODUCT_OPERATOR_DESC(T, 1, 0), r"OutputTensor is a int"),
+    (lambda: dml.DML_CUMULATIVE_PRODUCT_OPERATOR_DESC(T, 1, 0), r"OutputTensor is an int; give it a"),
     (lambda: dml.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC(T, "y"), r"OutputTensor is a str"),
     (lambda: dml.DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(T, T, 1.0), r"Axis is 1.0 \(float\)"),
     (lambda: dml.DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(T, T, None), r"Axis is None"),
@@ -256,6 +261,41 @@ def test_numbers_that_a_field_cannot_hold(make: Any, message: str) -> None:
     assert caught.value.hresult == dml.E_INVALIDARG
 
 
+@pytest.mark.parametrize("value", samples(), ids=lambda value: type(value).__name__)
+def test_a_field_that_is_set_says_what_to_do_instead(value: Any) -> None:
+    """As in a port of ``DML_X desc = {}; desc.Axis = 1;``."""
+    before, kind = dataclasses.replace(value), type(value).__name__
+    for field in dataclasses.fields(value):
+        for action, new in ((lambda: setattr(value, field.name, 1), "1"), (lambda: delattr(value, field.name), "...")):  # noqa: B023
+            with pytest.raises(FrozenFieldError) as caught:
+                action()
+            assert str(caught.value) == (
+                f"{kind}: {field.name} cannot be changed, since descriptions are immutable; give {field.name}={new} to "
+                f"the constructor, or make a changed copy with dataclasses.replace(desc, {field.name}={new})"
+            )
+    with pytest.raises(FrozenFieldError) as caught:
+        value.Axes = 1
+    names = ", ".join(FIELDS[kind])
+    assert str(caught.value) == f"{kind} has no field Axes; its fields are {names}"
+    assert value == before
+
+
+def test_every_struct_says_so() -> None:
+    structs = [kind for kind in vars(dml).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
+    assert len(structs) == 15
+    for kind in structs:
+        name = dataclasses.fields(kind)[0].name
+        with pytest.raises(FrozenFieldError, match=f"{kind.__name__}: {name} cannot be changed.*replace"):
+            setattr(object.__new__(kind), name, 1)
+
+
+def test_what_the_error_says_to_do_works() -> None:
+    desc = dml.DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(tensor(), tensor(), 0)
+    assert dataclasses.replace(desc, Axis=1) == dml.DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(tensor(), tensor(), Axis=1)
+    again = dataclasses.replace(tensor(), Sizes=(4, 5, 6), DimensionCount=None, TotalTensorSizeInBytes=None)
+    assert again == tensor(Sizes=(4, 5, 6))
+
+
 def test_calculated_size() -> None:
     assert dml.DMLCalcBufferTensorSize(F32, 2, (3, 4), None) == 48
     assert dml.DMLCalcBufferTensorSize(F32, 2, (3, 4)) == 48
@@ -289,7 +329,7 @@ def test_calculated_size_reaches_the_last_element(dims: list[tuple[int, int]], k
         ((0, 1, (3,)), r"dataType is DML_TENSOR_DATA_TYPE_UNKNOWN, which has no element size"),
         ((12, 1, (3,)), r"dataType is DML_TENSOR_DATA_TYPE_UINT4"),
         ((77, 1, (3,)), r"dataType is 77"),
-        ((1, 2, (3,)), r"dimensionCount is 2 while sizes has 1 values \(3,\)"),
+        ((1, 2, (3,)), r"dimensionCount is 2 while sizes has 1 value \(3,\); they must agree"),
         ((1, 1, (3,), (1, 1)), r"dimensionCount is 1 while strides has 2 values \(1, 1\)"),
         ((1, 0, ()), r"dimensionCount is 0; it must be 1 to 8"),
         ((1, 9, [1] * 9), r"dimensionCount is 9; it must be 1 to 8"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 from ..errors import ArrayTypeError
 from .constants import DML_BINDING_TYPE
-from .fields import UINT64_MAX, assign, to_enumerator, to_uint
+from .fields import UINT64_MAX, a_kind_of, assign, frozen, to_enumerator, to_items, to_uint, with_article
 
 if TYPE_CHECKING:
     from .objects import IDMLDispatchable
@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 
+@frozen
 @dataclass(frozen=True, init=False)
 class DML_BUFFER_BINDING:
     """A range of a buffer.
@@ -54,12 +55,15 @@ class DML_BUFFER_BINDING:
         here = "DML_BUFFER_BINDING"
         offset = to_uint(Offset, f"{here}: Offset", UINT64_MAX)
         if SizeInBytes is None:
-            size = max(0, getattr(Buffer, "size", 0) - offset)
+            whole = getattr(Buffer, "size", 0)
+            # What is no buffer is refused where it is bound; its size may be anything, as a tensor's is a method.
+            size = max(0, whole - offset) if isinstance(whole, int) else 0
         else:
             size = to_uint(SizeInBytes, f"{here}: SizeInBytes", UINT64_MAX)
         assign(self, Buffer=Buffer, Offset=offset, SizeInBytes=size)
 
 
+@frozen
 @dataclass(frozen=True, init=False)
 class DML_BUFFER_ARRAY_BINDING:
     """The bindings of an operator's inputs, for its initializer.
@@ -87,6 +91,7 @@ class DML_BUFFER_ARRAY_BINDING:
 BindingStruct: TypeAlias = DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING
 
 
+@frozen
 @dataclass(frozen=True, init=False)
 class DML_BINDING_DESC:
     """A binding of some kind.
@@ -105,12 +110,13 @@ class DML_BINDING_DESC:
     def __init__(self, Type: DML_BINDING_TYPE | int, Desc: BindingStruct | None = None) -> None:
         if not isinstance(Desc, BindingStruct | None):
             raise ArrayTypeError(
-                f"DML_BINDING_DESC: Desc is a {type(Desc).__name__}; give it a DML_BUFFER_BINDING or a "
+                f"DML_BINDING_DESC: Desc is {a_kind_of(Desc)}; give it a DML_BUFFER_BINDING or a "
                 "DML_BUFFER_ARRAY_BINDING"
             )
         assign(self, Type=to_enumerator(Type, DML_BINDING_TYPE, "DML_BINDING_DESC: Type"), Desc=Desc)
 
 
+@frozen
 @dataclass(frozen=True, init=False)
 class DML_BINDING_TABLE_DESC:
     """What a binding table is for.
@@ -149,6 +155,7 @@ class DML_BINDING_TABLE_DESC:
         )
 
 
+@frozen
 @dataclass(frozen=True)
 class DML_BINDING_PROPERTIES:
     """What IDMLDispatchable::GetBindingProperties returns.
@@ -172,10 +179,8 @@ def to_structs(values: Any, kind: type[Any], where: str) -> tuple[Any, ...]:
         return ()
     if isinstance(values, kind):
         return (values,)
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise ArrayTypeError(f"{where} is a {type(values).__name__}; give it a sequence of {kind.__name__}")
-    structs = tuple(values)
+    structs = to_items(values, where, kind.__name__)
     for i, value in enumerate(structs):
         if not isinstance(value, kind):
-            raise ArrayTypeError(f"{where}[{i}] is a {type(value).__name__}; give it a {kind.__name__}")
+            raise ArrayTypeError(f"{where}[{i}] is {a_kind_of(value)}; give it {with_article(kind.__name__)}")
     return structs

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import SupportsIndex
 
-from ..errors import ArrayTypeError
 from .constants import DML_FEATURE_LEVEL, DML_TENSOR_DATA_TYPE
-from .fields import assign, to_enumerator, to_uint
+from .fields import assign, frozen, to_enumerator, to_items, to_uint
 
 __all__ = [
     "DML_FEATURE_DATA_FEATURE_LEVELS",
@@ -18,6 +17,7 @@ __all__ = [
 ]
 
 
+@frozen
 @dataclass(frozen=True, init=False)
 class DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT:
     """Asks whether tensors may have an element type."""
@@ -29,6 +29,7 @@ class DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT:
         assign(self, DataType=to_enumerator(DataType, DML_TENSOR_DATA_TYPE, where))
 
 
+@frozen
 @dataclass(frozen=True)
 class DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT:
     """Whether at least one operator here takes the type on this device."""
@@ -36,6 +37,7 @@ class DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT:
     IsSupported: bool
 
 
+@frozen
 @dataclass(frozen=True, init=False)
 class DML_FEATURE_QUERY_FEATURE_LEVELS:
     """Asks for the highest of some feature levels.
@@ -57,12 +59,10 @@ class DML_FEATURE_QUERY_FEATURE_LEVELS:
         RequestedFeatureLevels: Iterable[DML_FEATURE_LEVEL | int] = (),
     ) -> None:
         here = "DML_FEATURE_QUERY_FEATURE_LEVELS"
-        if isinstance(RequestedFeatureLevels, (str, bytes)) or not isinstance(RequestedFeatureLevels, Iterable):
-            kind = type(RequestedFeatureLevels).__name__
-            raise ArrayTypeError(f"{here}: RequestedFeatureLevels is a {kind}; give it a sequence of DML_FEATURE_LEVEL")
+        where = f"{here}: RequestedFeatureLevels"
         levels = tuple(
-            to_enumerator(level, DML_FEATURE_LEVEL, f"{here}: RequestedFeatureLevels[{i}]")
-            for i, level in enumerate(RequestedFeatureLevels)
+            to_enumerator(level, DML_FEATURE_LEVEL, f"{where}[{i}]")
+            for i, level in enumerate(to_items(RequestedFeatureLevels, where, "DML_FEATURE_LEVEL"))
         )
         count = (
             len(levels)
@@ -72,6 +72,7 @@ class DML_FEATURE_QUERY_FEATURE_LEVELS:
         assign(self, RequestedFeatureLevelCount=count, RequestedFeatureLevels=levels)
 
 
+@frozen
 @dataclass(frozen=True)
 class DML_FEATURE_DATA_FEATURE_LEVELS:
     """The highest of the levels asked for that the device has."""

@@ -6,22 +6,77 @@ A type that a C++ compiler would reject is an `ArrayTypeError` here, and a numbe
 
 from __future__ import annotations
 
+import dataclasses
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from enum import Enum, IntEnum, IntFlag
-from typing import Any, Final, SupportsIndex, TypeVar
+from itertools import islice
+from typing import Any, Final, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 
-from ..errors import ArrayTypeError
+from ..errors import ArrayTypeError, FrozenFieldError, shown
 from .hresults import invalid_argument
 
-__all__ = ["UINT64_MAX", "assign", "to_bool", "to_enumerator", "to_uint", "to_uints"]
+__all__ = [
+    "UINT64_MAX",
+    "a_kind_of",
+    "assign",
+    "counted",
+    "frozen",
+    "to_bool",
+    "to_enumerator",
+    "to_items",
+    "to_uint",
+    "to_uints",
+    "with_article",
+]
 
 UINT_MAX: Final = 2**32 - 1
 UINT64_MAX: Final = 2**64 - 1
+_ENUM_MIN: Final = -(2**31)
+"""The least value of an enumeration's underlying type; the largest is `UINT_MAX`, as flags are unsigned."""
+_MAX_ITEMS: Final = 2**16
+_LONG: Final = 50
+"""Characters of the longest value that an error repeats twice."""
 
 Enumerator = TypeVar("Enumerator", bound=IntEnum | IntFlag)
+Struct = TypeVar("Struct")
+
+
+def a_kind_of(value: object) -> str:
+    """Return a value's type for a message, with its article: ``"an int"``, ``"a str"``; ``"None"`` for None."""
+    return "None" if value is None else with_article(type(value).__name__)
+
+
+def with_article(name: str) -> str:
+    """Return a type's name with the article that it is spoken with."""
+    # A name with u is a "uint", a "UINT" or a "ufunc"; "ndarray" is spelt out at its beginning.
+    return f"{'an' if name[0] in 'aeioAEIO' or name == 'ndarray' else 'a'} {name}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things: ``"1 input"``, ``"2 inputs"``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def frozen(kind: type[Struct]) -> type[Struct]:
+    """Let a frozen dataclass say, when one of its fields is set or deleted, what to do instead."""
+
+    def refuse(self: object, name: str, value: object = dataclasses.MISSING) -> NoReturn:
+        here = kind.__name__
+        names = [field.name for field in dataclasses.fields(self)]  # type: ignore[arg-type]
+        if name not in names:
+            raise FrozenFieldError(f"{here} has no field {name}; its fields are {', '.join(names)}")
+        new = "..." if value is dataclasses.MISSING or len(shown(value)) > _LONG else shown(value)
+        raise FrozenFieldError(
+            f"{here}: {name} cannot be changed, since descriptions are immutable; give {name}={new} to the "
+            f"constructor, or make a changed copy with dataclasses.replace(desc, {name}={new})"
+        )
+
+    for method in ("__setattr__", "__delattr__"):
+        type.__setattr__(kind, method, refuse)
+    return kind
 
 
 def assign(description: object, **values: object) -> None:
@@ -32,12 +87,14 @@ def assign(description: object, **values: object) -> None:
 
 def _index(value: Any, where: str, expected: str) -> int:
     """Return an integer's value; bool and the enumerators of other types are no integers here."""
+    cause: Exception | None = None
     if not isinstance(value, (bool, np.bool_, Enum)):
         try:
             return operator.index(value)
-        except TypeError:
-            pass
-    raise ArrayTypeError(f"{where} is {value!r} ({type(value).__name__}); give it {expected}")
+        except Exception as error:  # whatever a foreign type raises
+            cause = error
+    found = "None" if value is None else f"{shown(value)} ({type(value).__name__})"
+    raise ArrayTypeError(f"{where} is {found}; give it {expected}") from cause
 
 
 def to_uint(value: SupportsIndex, where: str, maximum: int = UINT_MAX) -> int:
@@ -54,15 +111,39 @@ def to_uint(value: SupportsIndex, where: str, maximum: int = UINT_MAX) -> int:
     """
     number = _index(value, where, "an int")
     if not 0 <= number <= maximum:
-        raise invalid_argument(f"{where} is {number}; it is unsigned and holds 0 to {maximum}")
+        raise invalid_argument(f"{where} is {shown(number)}; it is unsigned and holds 0 to {maximum}")
     return number
+
+
+def to_items(values: Any, where: str, of: str) -> tuple[Any, ...]:
+    """Return the values of an array: of anything that has an order and an end.
+
+    Parameters
+    ----------
+    values : iterable
+        What the caller gave.
+    where : str
+        The struct or call and the field, for messages.
+    of : str
+        What the array is of, for messages: ``"ints"``.
+    """
+    cause: Exception | None = None
+    items: tuple[Any, ...] | None = None
+    if not isinstance(values, (str, bytes, bytearray, Mapping, Set)):
+        try:
+            items = tuple(islice(values, _MAX_ITEMS + 1))
+        except Exception as error:  # whatever a foreign type raises
+            cause = error
+    if items is None:
+        raise ArrayTypeError(f"{where} is {a_kind_of(values)}; give it a sequence of {of}") from cause
+    if len(items) > _MAX_ITEMS:
+        raise invalid_argument(f"{where} has more than {_MAX_ITEMS} values; give it no more")
+    return items
 
 
 def to_uints(values: Iterable[SupportsIndex], where: str) -> tuple[int, ...]:
     """Return the values of an array of UINT."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise ArrayTypeError(f"{where} is {values!r} ({type(values).__name__}); give it a sequence of ints")
-    return tuple(to_uint(value, f"{where}[{i}]") for i, value in enumerate(values))
+    return tuple(to_uint(value, f"{where}[{i}]") for i, value in enumerate(to_items(values, where, "ints")))
 
 
 def to_bool(value: bool | SupportsIndex, where: str) -> bool:
@@ -71,7 +152,7 @@ def to_bool(value: bool | SupportsIndex, where: str) -> bool:
         return bool(value)
     number = _index(value, where, "True or False")
     if number not in (0, 1):
-        raise invalid_argument(f"{where} is {number}; it holds True (1) or False (0)")
+        raise invalid_argument(f"{where} is {shown(number)}; it holds True (1) or False (0)")
     return number == 1
 
 
@@ -79,7 +160,9 @@ def to_enumerator(value: Enumerator | SupportsIndex, kind: type[Enumerator], whe
     """Return the enumerator that `value` is or numbers, or the number itself if `kind` has none."""
     if isinstance(value, kind):
         return value
-    number = _index(value, where, f"a {kind.__name__}")
+    number = _index(value, where, with_article(kind.__name__))
+    if not _ENUM_MIN <= number <= UINT_MAX:
+        raise invalid_argument(f"{where} is {shown(number)}; {with_article(kind.__name__)} holds 32 bits")
     # A sum of flags is a combination of them all.
     known = number & sum(kind) == number if issubclass(kind, IntFlag) else number in kind.__members__.values()
     return kind(number) if known else number

@@ -17,7 +17,7 @@ from .constants import (
     DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN,
     DML_TENSOR_TYPE_BUFFER,
 )
-from .fields import assign, to_bool, to_enumerator, to_uint
+from .fields import a_kind_of, assign, frozen, to_bool, to_enumerator, to_uint
 from .tensor_structs import DML_BUFFER_TENSOR_DESC, DML_TENSOR_DESC
 
 __all__ = [
@@ -36,12 +36,11 @@ def _tensor(value: Tensor, where: str) -> DML_TENSOR_DESC | None:
     if isinstance(value, DML_BUFFER_TENSOR_DESC):
         return DML_TENSOR_DESC(DML_TENSOR_TYPE_BUFFER, value)
     if not isinstance(value, DML_TENSOR_DESC | None):
-        raise ArrayTypeError(
-            f"{where} is a {type(value).__name__}; give it a DML_TENSOR_DESC or a DML_BUFFER_TENSOR_DESC"
-        )
+        raise ArrayTypeError(f"{where} is {a_kind_of(value)}; give it a DML_TENSOR_DESC or a DML_BUFFER_TENSOR_DESC")
     return value
 
 
+@frozen
 @dataclass(frozen=True, init=False)
 class DML_CUMULATIVE_SUMMATION_OPERATOR_DESC:
     """The sums of an axis's elements up to each of them.
@@ -90,6 +89,7 @@ class DML_CUMULATIVE_SUMMATION_OPERATOR_DESC:
         )
 
 
+@frozen
 @dataclass(frozen=True, init=False)
 class DML_CUMULATIVE_PRODUCT_OPERATOR_DESC:
     """The products of an axis's elements up to each of them.
@@ -132,6 +132,7 @@ class DML_CUMULATIVE_PRODUCT_OPERATOR_DESC:
         )
 
 
+@frozen
 @dataclass(frozen=True, init=False)
 class DML_ELEMENT_WISE_ROUND_OPERATOR_DESC:
     """Each element rounded to an integer.
@@ -172,6 +173,7 @@ ScanStruct: TypeAlias = DML_CUMULATIVE_SUMMATION_OPERATOR_DESC | DML_CUMULATIVE_
 OperatorStruct: TypeAlias = ScanStruct | DML_ELEMENT_WISE_ROUND_OPERATOR_DESC
 
 
+@frozen
 @dataclass(frozen=True, init=False)
 class DML_OPERATOR_DESC:
     """An operator of some kind.
@@ -190,7 +192,7 @@ class DML_OPERATOR_DESC:
     def __init__(self, Type: DML_OPERATOR_TYPE | int, Desc: OperatorStruct | None) -> None:
         if not isinstance(Desc, OperatorStruct | None):
             raise ArrayTypeError(
-                f"DML_OPERATOR_DESC: Desc is a {type(Desc).__name__}; give it the struct of its operator, such as "
+                f"DML_OPERATOR_DESC: Desc is {a_kind_of(Desc)}; give it the struct of its operator, such as "
                 "DML_CUMULATIVE_SUMMATION_OPERATOR_DESC"
             )
         assign(self, Type=to_enumerator(Type, DML_OPERATOR_TYPE, "DML_OPERATOR_DESC: Type"), Desc=Desc)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import SupportsIndex
 
 from ..dtypes import by_dml_value
-from ..errors import ArrayTypeError, DirectMLError
+from ..errors import ArrayTypeError, DirectMLError, shown
 from ..problem import Layout, packed_strides
 from .constants import (
     DML_TENSOR_DATA_TYPE,
@@ -20,7 +20,7 @@ from .constants import (
     DML_TENSOR_FLAGS,
     DML_TENSOR_TYPE,
 )
-from .fields import UINT64_MAX, assign, to_enumerator, to_uint, to_uints
+from .fields import UINT64_MAX, a_kind_of, assign, counted, frozen, to_enumerator, to_uint, to_uints
 from .hresults import invalid_argument
 
 __all__ = ["DML_BUFFER_TENSOR_DESC", "DML_TENSOR_DESC", "DMLCalcBufferTensorSize"]
@@ -82,8 +82,8 @@ def DMLCalcBufferTensorSize(  # noqa: N802
     for name, values in (("sizes", lengths), ("strides", steps)):
         if values is not None and len(values) != count:
             raise invalid_argument(
-                f"DMLCalcBufferTensorSize: dimensionCount is {count} while {name} has {len(values)} values {values}; "
-                "they must agree"
+                f"DMLCalcBufferTensorSize: dimensionCount is {count} while {name} has {counted(len(values), 'value')} "
+                f"{shown(values)}; they must agree"
             )
     if not 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
         raise invalid_argument(f"DMLCalcBufferTensorSize: dimensionCount is {count}; it must be 1 to 8")
@@ -103,6 +103,7 @@ def _default_size(
     return total if total <= UINT64_MAX else 0
 
 
+@frozen
 @dataclass(frozen=True, init=False)
 class DML_BUFFER_TENSOR_DESC:
     """The type and the layout of a tensor in a buffer.
@@ -180,6 +181,7 @@ class DML_BUFFER_TENSOR_DESC:
         )
 
 
+@frozen
 @dataclass(frozen=True, init=False)
 class DML_TENSOR_DESC:
     """A tensor of some kind; buffers are the only kind there is.
@@ -197,5 +199,5 @@ class DML_TENSOR_DESC:
 
     def __init__(self, Type: DML_TENSOR_TYPE | int, Desc: DML_BUFFER_TENSOR_DESC | None) -> None:
         if not isinstance(Desc, DML_BUFFER_TENSOR_DESC | None):
-            raise ArrayTypeError(f"DML_TENSOR_DESC: Desc is a {type(Desc).__name__}; give it a DML_BUFFER_TENSOR_DESC")
+            raise ArrayTypeError(f"DML_TENSOR_DESC: Desc is {a_kind_of(Desc)}; give it a DML_BUFFER_TENSOR_DESC")
         assign(self, Type=to_enumerator(Type, DML_TENSOR_TYPE, "DML_TENSOR_DESC: Type"), Desc=Desc)
