@@ -201,6 +201,72 @@ def test_one_table_rebound_between_records_of_one_encoder(session: Session, gpu:
     assert floats(session, memory)[48:53] == x.tolist()
 
 
+@pytest.mark.parametrize("flags", range(8))
+def test_only_late_binding_is_refused(session: Session, gpu: Any, flags: int) -> None:
+    """With DESCRIPTORS_VOLATILE, and only then, a recorded table takes no binding before a Reset."""
+    volatile = bool(flags & dml.DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE)
+    a, b, c = upload(session, [1, 2, 3]), upload(session, [0, 0, 0]), upload(session, [5, 6, 7])
+    compiled = session.compile(SUM(tensor(3), tensor(3), 0), flags)
+    initializer = session.device.CreateOperatorInitializer(1, [compiled])
+    first = session.table(initializer)
+    session.submit((initializer, first))
+    first.BindInputs(1, NONE)  # the flag is the operator's, not its initializer's
+    table, other = session.table(compiled), session.table(compiled)
+    table.BindInputs(1, buffer_binding(c))
+    table.BindInputs(1, buffer_binding(a))  # until something is recorded, bindings may change
+    with pytest.raises(DirectMLError, match="has no outputs bound"):
+        session.submit((compiled, table))
+    table.BindOutputs(1, buffer_binding(c))  # nothing was recorded by the call that failed
+    table.BindOutputs(1, buffer_binding(b))
+    encoder = gpu.create_command_encoder()
+    session.recorder.RecordDispatch(encoder, compiled, table)
+    session.recorder.RecordDispatch(encoder, compiled, table)  # the same bindings, again
+    for bind in (
+        lambda: table.BindInputs(1, buffer_binding(c)),
+        lambda: table.BindInputs(0, None),
+        lambda: table.BindOutputs(1, buffer_binding(c)),
+        lambda: table.BindTemporaryResource(None),
+        lambda: table.BindPersistentResource(NONE),
+    ):
+        if volatile:
+            with pytest.raises(DirectMLError, match="WebGPU freezes bindings in RecordDispatch") as caught:
+                bind()
+            assert caught.value.hresult == dml.DXGI_ERROR_INVALID_CALL
+        else:
+            bind()
+    other.BindInputs(1, buffer_binding(c))  # each table by itself
+    table.Reset(dml.DML_BINDING_TABLE_DESC(compiled))
+    table.BindInputs(1, buffer_binding(c))
+    table.BindOutputs(1, buffer_binding(a))
+    session.recorder.RecordDispatch(encoder, compiled, table)
+    gpu.queue.submit([encoder.finish()])
+    assert [floats(session, buffer) for buffer in (a, b, c)] == [[5, 11, 18], [1, 3, 6], [5, 6, 7]]
+
+
+def test_a_probe_for_all_types_needs_the_extensions(gpu: Any) -> None:
+    """TensorFlow's plugin takes no device without these eight; ONNX Runtime makes a mask of all, UNKNOWN included."""
+    types = dml.DML_TENSOR_DATA_TYPE
+    names = ["FLOAT32", "FLOAT16", "UINT32", "UINT16", "UINT8", "INT32", "INT16", "INT8"]
+
+    def supported(device: dml.IDMLDevice) -> list[str]:
+        return [
+            kind.name.removeprefix("DML_TENSOR_DATA_TYPE_")
+            for kind in types
+            if device.CheckFeatureSupport(
+                dml.DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT, dml.DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT(kind)
+            ).IsSupported
+        ]
+
+    plain, extended = supported(dml.DMLCreateDevice(gpu)), supported(dml.DMLCreateDevice(gpu, extensions=True))
+    assert set(names) - set(plain) == {"UINT8", "INT16", "INT8"}
+    assert set(names) <= set(extended)
+    assert set(extended) == {kind.name.removeprefix("DML_TENSOR_DATA_TYPE_") for kind in types} - {
+        "UNKNOWN",
+        "UINT4",
+        "INT4",
+    }
+
+
 def test_a_dropped_table_and_its_buffers_are_kept_by_what_was_recorded(session: Session, gpu: Any) -> None:
     source, target = upload(session, [1, 2, 3]), upload(session, [0, 0, 0])
     compiled, table = executable(session, SUM(tensor(3), tensor(3), 0), source, target)

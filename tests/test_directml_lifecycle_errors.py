@@ -41,17 +41,25 @@ def summation(sizes: Any = (1, 1, 3, 4), kind: Any = F32, axis: int = 0, **field
 class World:
     """Devices, operators, tables and buffers, of which every test breaks one rule."""
 
-    def __init__(self, gpu: Any, other_gpu: Any) -> None:
+    def __init__(self, gpu: Any, other_gpu: Any, modest_gpu: Any) -> None:
         self.gpu, self.other_gpu = gpu, other_gpu
         self.debug = Session(gpu, extensions=True)
         self.plain = Session(gpu, 0)
         self.elsewhere = Session(other_gpu)
+        self.modest = Session(modest_gpu)  # buffers of 256 MiB
         self.device = self.debug.device
         self.sum = self.debug.compile(summation())
         self.scratchy = self.debug.compile(summation((9001,)))
         self.owned = self.debug.compile(summation((3,), Flags=OWNED))
         self.aligned = self.debug.compile(summation((3,), GuaranteedBaseOffsetAlignment=64))
         self.crossed = self.debug.compile(SUM(tensor((3, 4), Strides=(1, 3)), tensor((3, 4)), 0))
+        self.longer = self.debug.compile(SUM(tensor(), tensor(TotalTensorSizeInBytes=52), 0))
+        # Strides that are never stepped must be the same, too.
+        self.one_row = self.debug.compile(SUM(tensor((1, 3, 4), Strides=(0, 4, 1)), tensor((1, 3, 4)), 1))
+        self.late = self.debug.compile(summation((9001,)), dml.DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE)
+        self.late_owned = self.debug.compile(
+            summation((3,), Flags=OWNED), dml.DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE | 3
+        )
         self.images = [np.random.default_rng(i).integers(0, 256, 2**17, np.uint8) for i in range(3)]
         self.a, self.b, self.c = (self.debug.buffer(image) for image in self.images)
         self.scratch = self.scratchy.GetBindingProperties().TemporaryResourceSize
@@ -75,9 +83,9 @@ class World:
 
     def bound(self, dispatchable: Any, *without: str, **ranges: Any) -> Any:
         """A table with everything bound to ranges (buffer, offset, size), but for what is left out."""
-        self.initialize(self.sum, self.scratchy, self.aligned, self.crossed)
+        self.initialize(self.sum, self.scratchy, self.aligned, self.crossed, self.longer, self.one_row, self.late)
         given = {"input": (self.a, 0, 40_960), "output": (self.b, 0, 40_960)} | ranges
-        if dispatchable is self.scratchy:
+        if dispatchable in (self.scratchy, self.late):
             given.setdefault("temporary", (self.c, 0, self.scratch))
         table = self.table(dispatchable)
         methods = {
@@ -122,7 +130,9 @@ class World:
 
 @pytest.fixture(scope="module")
 def gpus(device: dmlgpu.Device) -> Iterator[list[Any]]:
-    found = [device.description.adapter.request_device_sync() for _ in range(2)]
+    adapter = device.description.adapter
+    found = [adapter.request_device_sync() for _ in range(2)]
+    found.append(adapter.request_device_sync(required_limits={"max-buffer-size": 2**28}))
     yield found
     for gpu in found:
         gpu.destroy()
@@ -262,6 +272,24 @@ def never_initialized(w: World) -> None:
     w.record(operator, w.bound(operator))
 
 
+class Tensor:
+    """An array of another library, whose size is a method."""
+
+    def size(self) -> int:
+        raise AssertionError
+
+
+def bind_late(method: str, *arguments: Any) -> Callable[[World], Any]:
+    """Bind after a table was recorded, with late binding asked for."""
+
+    def call(w: World) -> None:
+        table = w.bound(w.late)
+        w.record(w.late, table)
+        getattr(table, method)(*[one(w) if callable(one) else one for one in arguments])
+
+    return call
+
+
 E_INVALIDARG, INVALID_CALL = dml.E_INVALIDARG, dml.DXGI_ERROR_INVALID_CALL
 UNSUPPORTED = dml.DXGI_ERROR_UNSUPPORTED
 INPUTS, OUTPUTS = "BindInputs", "BindOutputs"
@@ -326,14 +354,14 @@ ROWS: list[tuple[Callable[[World], Any], int, str]] = [
     (lambda w: w.debug.compile(summation(), 8), E_INVALIDARG, r"CompileOperator: flags is 0x8; it must be a comb"),
     (lambda w: w.debug.compile(summation(), -1), E_INVALIDARG, r"CompileOperator: flags is -0x1"),
     (
-        lambda w: w.debug.compile(summation(TotalTensorSizeInBytes=2**60)),
+        lambda w: w.modest.compile(summation(TotalTensorSizeInBytes=2**28 + 4)),
         dml.E_OUTOFMEMORY,
-        r"tensor 'InputTensor' has TotalTensorSizeInBytes 1152921504606846976 while the largest buffer .*max-buffer-si",
+        r"tensor 'InputTensor' has TotalTensorSizeInBytes 268435460 while the largest buffer .* 268435456 ",
     ),
     (
-        lambda w: w.debug.compile(SUM(tensor((3,)), tensor((3,), TotalTensorSizeInBytes=2**50), 0)),
+        lambda w: w.modest.compile(SUM(tensor((3,)), tensor((3,), TotalTensorSizeInBytes=2**34 - 4), 0)),
         dml.E_OUTOFMEMORY,
-        r"tensor 'OutputTensor' has TotalTensorSizeInBytes 1125899906842624 while",
+        r"tensor 'OutputTensor' has TotalTensorSizeInBytes 17179869180 while",
     ),
     # Initializers
     (
@@ -403,12 +431,12 @@ ROWS: list[tuple[Callable[[World], Any], int, str]] = [
     (
         bind(INPUTS, "sum", 2, lambda w: [on("a")(w)] * 2),
         E_INVALIDARG,
-        r"BindInputs: CUMULATIVE_SUMMATION has 1 inputs while 2 are bound; they must be as many",
+        r"BindInputs: CUMULATIVE_SUMMATION has 1 input while 2 are bound; they must be as many",
     ),
-    (bind(OUTPUTS, "sum", 2, lambda w: [on("b")(w)] * 2), E_INVALIDARG, r"has 1 outputs while 2 are bound"),
+    (bind(OUTPUTS, "sum", 2, lambda w: [on("b")(w)] * 2), E_INVALIDARG, r"has 1 output while 2 are bound"),
     (bind(OUTPUTS, "sum", 1, []), E_INVALIDARG, r"BindOutputs: bindingCount is 1 while bindings has 0"),
-    (bind_initializer(INPUTS, "sum owned", 1, [NONE]), E_INVALIDARG, r"has 2 operators while 1 are bound"),
-    (bind_initializer(OUTPUTS, "sum", 2, [NONE, NONE]), E_INVALIDARG, r"has 1 operators while 2 are bound"),
+    (bind_initializer(INPUTS, "sum owned", 1, [NONE]), E_INVALIDARG, r"has 2 operators while 1 is bound"),
+    (bind_initializer(OUTPUTS, "sum", 2, [NONE, NONE]), E_INVALIDARG, r"has 1 operator while 2 are bound"),
     # Types of bindings
     (
         bind(INPUTS, "sum", 1, NONE),
@@ -625,7 +653,7 @@ ROWS: list[tuple[Callable[[World], Any], int, str]] = [
     (
         bind_initializer(INPUTS, "owned", 1, array_binding(*[dml.DML_BUFFER_BINDING(None, 0, 0)] * 2)),
         E_INVALIDARG,
-        r"operator 0, CUMULATIVE_SUMMATION has 1 inputs while 2 are bound",
+        r"operator 0, CUMULATIVE_SUMMATION has 1 input while 2 are bound",
     ),
     (
         bind_initializer(INPUTS, "owned", 1, dml.DML_BINDING_DESC(ARRAY, dml.DML_BUFFER_ARRAY_BINDING(2, ()))),
@@ -661,7 +689,17 @@ ROWS: list[tuple[Callable[[World], Any], int, str]] = [
     (
         lambda w: w.execute(w.crossed, input=(w.a, 0, 48), output=(w.a, 0, 48)),
         E_INVALIDARG,
-        r"are bound to the same range \(bytes 0 to 48 of one buffer\) while their Strides differ; work in place needs",
+        r"\(bytes 0 to 48 of one buffer\) while tensor 'OutputTensor' has Strides \(4, 1\) and .* Strides \(1, 3\)",
+    ),
+    (
+        lambda w: w.execute(w.longer, input=(w.a, 0, 64), output=(w.a, 0, 64)),
+        E_INVALIDARG,
+        r"'OutputTensor' has TotalTensorSizeInBytes 52 and tensor 'InputTensor' has TotalTensorSizeInBytes 48; work",
+    ),
+    (
+        lambda w: w.execute(w.one_row, input=(w.a, 0, 48), output=(w.a, 0, 48)),
+        E_INVALIDARG,
+        r"'OutputTensor' has Strides \(12, 4, 1\) and .* has Strides \(0, 4, 1\); work in place needs the same Strides",
     ),
     (
         lambda w: w.execute(w.scratchy, temporary=(w.a, 0, w.scratch)),
@@ -754,6 +792,53 @@ ROWS: list[tuple[Callable[[World], Any], int, str]] = [
     # The debug layer
     (never_initialized, INVALID_CALL, r"CUMULATIVE_SUMMATION is not initialized; record its IDMLOperatorInitializer"),
     (other_persistent, E_INVALIDARG, r"is not one that an IDMLOperatorInitializer was recorded for; bind that one"),
+    # Late binding
+    (
+        bind_late(INPUTS, 1, on("a")),
+        INVALID_CALL,
+        r"BindInputs: CUMULATIVE_SUMMATION was compiled with .*_VOLATILE and rec",
+    ),
+    (
+        bind_late(OUTPUTS, 1, on("b")),
+        INVALID_CALL,
+        r"BindOutputs: .* while WebGPU freezes bindings in RecordDispatch, so",
+    ),
+    (
+        bind_late(TEMPORARY, on("c")),
+        INVALID_CALL,
+        r"BindTemporaryResource: .*; call IDMLBindingTable::Reset, bind and rec",
+    ),
+    (
+        bind_late(PERSISTENT, None),
+        INVALID_CALL,
+        r"BindPersistentResource: .* bind and record again, or compile without th",
+    ),
+    (bind_late(INPUTS, 0, None), INVALID_CALL, r"BindInputs: CUMULATIVE_SUMMATION was compiled with .*_VOLATILE"),
+    (
+        lambda w: w.execute(w.late, "input"),
+        E_INVALIDARG,
+        r"has no inputs bound; call .*BindInputs first, as WebGPU cannot bind late \(DML_EXECUTION_FLAG_DESCR",
+    ),
+    (
+        lambda w: w.execute(w.late, "output"),
+        E_INVALIDARG,
+        r"has no outputs bound; .* first, as WebGPU cannot bind late",
+    ),
+    (
+        lambda w: w.execute(w.late, "temporary"),
+        E_INVALIDARG,
+        r"no temporary resource bound; .* first, as WebGPU cannot",
+    ),
+    (
+        lambda w: w.execute(w.late_owned, "input"),
+        E_INVALIDARG,
+        r"no persistent resource bound; .* first, as WebGPU cannot bind",
+    ),
+    (
+        lambda w: w.execute(w.sum, "input"),
+        E_INVALIDARG,
+        r"has no inputs bound; call IDMLBindingTable::BindInputs first$",
+    ),
 ]
 
 
@@ -780,7 +865,7 @@ TYPES: list[tuple[Callable[[World], Any], str]] = [
     (create("debug"), r"flags is 'debug' \(str\)"),
     (create(True), r"flags is True"),
     (create(0, 2.0), r"minimumFeatureLevel is 2.0"),
-    (create(0, 0x1000, extensions=1), r"extensions is a int; give it True or False"),
+    (create(0, 0x1000, extensions=1), r"extensions is an int; give it True or False"),
     (lambda w: dml.DMLCreateDevice(2.5), r"device is 2.5 of type float"),
     (lambda w: w.device.CreateOperator(tensor()), r"desc is a DML_BUFFER_TENSOR_DESC; give a DML_OPERATOR_DESC"),
     (
@@ -790,12 +875,12 @@ TYPES: list[tuple[Callable[[World], Any], str]] = [
     (lambda w: w.debug.compile(summation(), 0.5), r"flags is 0.5"),
     (
         lambda w: w.device.CreateOperatorInitializer(1, [w.device]),
-        r"operators\[0\] is a IDMLDevice; give it a IDMLComp",
+        r"operators\[0\] is an IDMLDevice; give it an IDMLComp",
     ),
-    (lambda w: w.device.CreateOperatorInitializer(1, 5), r"operators is a int; give it a sequence of IDMLCompiledOper"),
+    (lambda w: w.device.CreateOperatorInitializer(1, 5), r"operators is an int; give it a sequence of IDMLCompiledOpe"),
     (lambda w: w.device.CreateOperatorInitializer(1.0, [w.sum]), r"operatorCount is 1.0"),
-    (lambda w: w.device.CreateBindingTable(w.sum), r"desc is a IDMLCompiledOperator; give it a DML_BINDING_TABLE_DESC"),
-    (lambda w: w.table(w.debug.recorder), r"Dispatchable is a IDMLCommandRecorder; give it an IDMLCompiledOperator"),
+    (lambda w: w.device.CreateBindingTable(w.sum), r"desc is an IDMLCompiledOperator; give it a DML_BINDING_TABLE"),
+    (lambda w: w.table(w.debug.recorder), r"Dispatchable is an IDMLCommandRecorder; give it an IDMLCompiledO"),
     (lambda w: dml.DML_BINDING_TABLE_DESC(w.sum, None, None, "2"), r"SizeInDescriptors is '2'"),
     (bind(INPUTS, "sum", 1, lambda w: [w.a]), r"BindInputs: bindings\[0\] is a GPUBuffer; give it a DML_BINDING_DESC"),
     (
@@ -807,8 +892,14 @@ TYPES: list[tuple[Callable[[World], Any], str]] = [
         bind(TEMPORARY, "sum", lambda w: w.a),
         r"BindTemporaryResource: binding is a GPUBuffer; give it a DML_BINDING_DESC",
     ),
-    (bind(INPUTS, "sum", 1, of(lambda w: bytearray(48))), r"Buffer is a bytearray; give a wgpu.GPUBuffer"),
-    (bind(INPUTS, "sum", 1, of(lambda w: w.gpu)), r"Buffer is a GPUDevice; give a wgpu.GPUBuffer"),
+    (bind(INPUTS, "sum", 1, of(lambda w: bytearray(48))), r"Buffer is a bytearray; give it a wgpu.GPUBuffer"),
+    (bind(INPUTS, "sum", 1, of(lambda w: w.gpu)), r"Buffer is a GPUDevice; give it a wgpu.GPUBuffer"),
+    (bind(OUTPUTS, "sum", 1, of(lambda w: 7)), r"Buffer is an int; give it a wgpu.GPUBuffer"),
+    # An array of another library has a method of that name.
+    (
+        bind(OUTPUTS, "sum", 1, of(lambda w: "7".__class__("x").join, 0, None)),
+        r"Buffer is a builtin_function_or_method",
+    ),
     (lambda w: dml.DML_BUFFER_BINDING(w.a, 1.5), r"DML_BUFFER_BINDING: Offset is 1.5"),
     (
         lambda w: dml.DML_BINDING_DESC(BUFFER, w.a),
@@ -817,15 +908,15 @@ TYPES: list[tuple[Callable[[World], Any], str]] = [
     (lambda w: dml.DML_BINDING_DESC("BUFFER", None), r"DML_BINDING_DESC: Type is 'BUFFER'"),
     (lambda w: dml.DML_BUFFER_ARRAY_BINDING(1, [w.a]), r"Bindings\[0\] is a GPUBuffer; give it a DML_BUFFER_BINDING"),
     (ask("levels", None), r"feature is 'levels'"),
-    (lambda w: dml.DML_FEATURE_QUERY_FEATURE_LEVELS(1, 0x1000), r"RequestedFeatureLevels is a int; give it a sequence"),
+    (lambda w: dml.DML_FEATURE_QUERY_FEATURE_LEVELS(1, 0x1000), r"RequestedFeatureLevels is an int; give it a sequenc"),
     (lambda w: dml.DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT("F32"), r"DataType is 'F32'"),
     (
         lambda w: w.debug.recorder.RecordDispatch(w.gpu, w.sum, w.table(w.sum)),
         r"commandList is a GPUDevice; give it a ",
     ),
-    (lambda w: w.record(w.device, w.table(w.sum)), r"dispatchable is a IDMLDevice; give it a IDMLDispatchable"),
-    (lambda w: w.record(w.sum, w.sum), r"bindings is a IDMLCompiledOperator; give it a IDMLBindingTable"),
-    (lambda w: w.sum.SetName(5), r"SetName: name is a int; give it a str"),
+    (lambda w: w.record(w.device, w.table(w.sum)), r"dispatchable is an IDMLDevice; give it an IDMLDispatchable"),
+    (lambda w: w.record(w.sum, w.sum), r"bindings is an IDMLCompiledOperator; give it an IDMLBindingTable"),
+    (lambda w: w.sum.SetName(5), r"SetName: name is an int; give it a str"),
 ]
 
 
@@ -879,7 +970,7 @@ REMOVED: list[Callable[[World], Any]] = [
 @pytest.mark.parametrize("way", ["destroyed", "released"])
 def test_a_removed_device(device: dmlgpu.Device, way: str) -> None:
     gpu = device.description.adapter.request_device_sync()
-    w: Any = World(gpu, device.gpu_device)
+    w: Any = World(gpu, device.gpu_device, device.gpu_device)
     w.kept_table, w.kept_initializer, w.kept_encoder = w.table(w.sum), w.initializer(), w.encoder()
     assert w.device.GetDeviceRemovedReason() == dml.S_OK
     if way == "destroyed":

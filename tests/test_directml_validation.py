@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dmlgpu import directml as dml
 from dmlgpu.directml.mapping import operator_problem
 from dmlgpu.directml.operator_rules import validate_operator
-from dmlgpu.directml.support import DIRECTML, EXTENSIONS
+from dmlgpu.directml.support import DIRECTML, EXTENSIONS, Source
 from dmlgpu.dtypes import ELEMENT_TYPES, by_name
 from dmlgpu.errors import ArrayTypeError, DirectMLError
 from dmlgpu.problem import Dimension, Layout, Operator, RoundingMode, round_problem, scan_problem
@@ -23,6 +23,7 @@ from .directml_descriptions import PRODUCT, ROUND, SUM, descriptions, structs
 F32 = dml.DML_TENSOR_DATA_TYPE_FLOAT32
 F16 = dml.DML_TENSOR_DATA_TYPE_FLOAT16
 I32 = dml.DML_TENSOR_DATA_TYPE_INT32
+I64 = dml.DML_TENSOR_DATA_TYPE_INT64
 U8 = dml.DML_TENSOR_DATA_TYPE_UINT8
 OWNED = dml.DML_TENSOR_FLAG_OWNED_BY_DML
 
@@ -62,7 +63,7 @@ INVALID: list[tuple[Any, str]] = [
     (rounded(InputTensor=dml.DML_TENSOR_DESC(1, None)), r"ROUND: tensor 'InputTensor' has a null Desc"),
     (product(OutputTensor=dml.DML_TENSOR_DESC(1, None)), r"PRODUCT: tensor 'OutputTensor' has a null Desc"),
     # DataType
-    (total(**tensors(DataType=0)), r"'InputTensor' has DataType DML_TENSOR_DATA_TYPE_UNKNOWN; supported types are"),
+    (total(**tensors(DataType=0)), r"'InputTensor' has DataType DML_TENSOR_DATA_TYPE_UNKNOWN; supported types are DML"),
     (total(OutputTensor=tensor(DataType=0)), r"'OutputTensor' has DataType DML_TENSOR_DATA_TYPE_UNKNOWN"),
     (product(**tensors(DataType=12)), r"'InputTensor' has DataType DML_TENSOR_DATA_TYPE_UINT4"),
     (rounded(**tensors(DataType=13)), r"'InputTensor' has DataType DML_TENSOR_DATA_TYPE_INT4"),
@@ -91,7 +92,7 @@ INVALID: list[tuple[Any, str]] = [
     (total(**tensors(DimensionCount=1)), r"'InputTensor' has DimensionCount 1 while Sizes has 2 values"),
     (
         total(InputTensor=tensor(Strides=(1,))),
-        r"'InputTensor' has DimensionCount 2 while Strides has 1 values \(1,\)",
+        r"'InputTensor' has DimensionCount 2 while Strides has 1 value \(1,\)$",
     ),
     (total(OutputTensor=tensor(Strides=())), r"'OutputTensor' has DimensionCount 2 while Strides has 0 values"),
     (rounded(OutputTensor=tensor(Strides=(6, 3, 1))), r"'OutputTensor' has DimensionCount 2 while Strides has 3"),
@@ -101,6 +102,32 @@ INVALID: list[tuple[Any, str]] = [
     (total(**tensors(Sizes=(2**16, 2**16))), r"'InputTensor' has Sizes .*, 4294967296 elements; at most 2\^32-1"),
     (total(**tensors(Sizes=(2**32 - 1, 2))), r"'InputTensor' has Sizes .*, 8589934590 elements"),
     (rounded(**tensors(Sizes=(2**31, 1, 2), Strides=(0, 0, 0))), r"4294967296 elements; at most 2\^32-1"),
+    # The total size: gaps count, between elements and behind them
+    (
+        total(InputTensor=tensor(Strides=(2**32 - 3, 1))),
+        r"Strides \(4294967293, 1\), which reach over 4294967296 elements; the total size of a tensor, gaps between",
+    ),
+    (product(OutputTensor=tensor(Strides=(1, 2**31))), r"'OutputTensor' has .*, which reach over 4294967298 elements"),
+    (rounded(**tensors(DataType=F16, Sizes=(2, 1), Strides=(2**32 - 1, 0))), r"which reach over 4294967296 elements"),
+    (total(**tensors(DataType=U8, Sizes=(2**16, 2), Strides=(2**16, 2**16))), r"reach over 4294967297 elements"),
+    (
+        rounded(InputTensor=tensor(Sizes=(2**29,), Strides=(2**32 - 1,)), OutputTensor=tensor(Sizes=(2**29,))),
+        r"ROUND: tensor 'InputTensor' has Sizes \(536870912,\) and Strides .* reach over 2305843004381855746 elements",
+    ),
+    (
+        total(InputTensor=tensor(Sizes=(2**31, 1), Strides=(2**32 - 1, 1), TotalTensorSizeInBytes=2**34)),
+        r"'InputTensor' has Sizes .*, which reach over 9223372030412324866 elements",
+    ),
+    (
+        total(InputTensor=tensor(TotalTensorSizeInBytes=2**34)),
+        r"17179869184; the total size .* at most 2\^32-1 elements, which are 17179869180 bytes of .*_FLOAT32$",
+    ),
+    (
+        rounded(OutputTensor=tensor(TotalTensorSizeInBytes=2**64 - 4)),
+        r"'OutputTensor' has .* 18446744073709551612; the t",
+    ),
+    (total(**tensors(DataType=U8, TotalTensorSizeInBytes=2**32 + 4)), r"which are 4294967296 bytes of .*_UINT8"),
+    (product(**tensors(DataType=I64, TotalTensorSizeInBytes=2**35)), r"which are 34359738360 bytes of .*_INT64"),
     (
         total(OutputTensor=tensor(Sizes=(3, 2))),
         r"'OutputTensor' has Sizes \(3, 2\) while tensor 'InputTensor' has Sizes \(2, 3\); they must be the same",
@@ -120,11 +147,23 @@ INVALID: list[tuple[Any, str]] = [
     (product(OutputTensor=tensor(Strides=(2, 1))), r"'OutputTensor' has .* Strides \(2, 1\), with which"),
     (rounded(OutputTensor=tensor(Strides=(1, 1))), r"'OutputTensor' has .* Strides \(1, 1\), with which"),
     (rounded(OutputTensor=tensor(Strides=(0, 0))), r"'OutputTensor' has .* Strides \(0, 0\), with which"),
-    (total(**tensors(Sizes=(2, 3), Strides=(4, 2))), r"'OutputTensor' has .* Strides \(4, 2\), with which"),
+    (
+        total(**tensors(Sizes=(2, 3), Strides=(4, 2))),
+        r"'OutputTensor' has .* Strides \(4, 2\), with which elements share",
+    ),
+    # Interleaved outputs, some of which share memory in three dimensions together
+    (
+        total(**tensors(Sizes=(3, 2), Strides=(2, 3))),
+        r"Strides \(2, 3\), with which dimensions interleave; each stride of an output must step over all",
+    ),
+    (rounded(**tensors(Sizes=(2, 2, 2), Strides=(2, 3, 5))), r"Strides \(2, 3, 5\), with which dimensions interleave"),
+    (product(**tensors(Sizes=(3, 2, 1), Strides=(2, 3, 0))), r"Strides \(2, 3, 0\), with which dimensions interleave"),
+    (total(**tensors(Sizes=(3, 2), Strides=(6, 7))), r"Strides \(6, 7\), with which dimensions interleave"),
+    (total(**tensors(Sizes=(8, 7), Strides=(6, 7))), r"Strides \(6, 7\), with which elements share memory"),
     # TotalTensorSizeInBytes
     (
         total(InputTensor=tensor(TotalTensorSizeInBytes=20)),
-        r"'InputTensor' has TotalTensorSizeInBytes 20 while Sizes \(2, 3\) and Strides None need at least 24",
+        r"'InputTensor' has TotalTensorSizeInBytes 20 while Sizes \(2, 3\) and packed Strides need at least 24$",
     ),
     (total(OutputTensor=tensor(TotalTensorSizeInBytes=0)), r"'OutputTensor' has TotalTensorSizeInBytes 0 while"),
     (
@@ -135,16 +174,12 @@ INVALID: list[tuple[Any, str]] = [
     (product(OutputTensor=tensor(TotalTensorSizeInBytes=2**64 - 1)), r"'OutputTensor' has .*; it must be a multiple"),
     (
         rounded(**tensors(DataType=F16, Sizes=(3,), TotalTensorSizeInBytes=6)),
-        r"'InputTensor' has TotalTensorSizeInBytes 6 while Sizes \(3,\) and Strides None need at least 8",
+        r"'InputTensor' has TotalTensorSizeInBytes 6 while Sizes \(3,\) and packed Strides need at least 8",
     ),
-    # 32-bit arithmetic would find room for these.
+    # 32-bit arithmetic would find room for this.
     (
-        total(InputTensor=tensor(Sizes=(65537, 2), Strides=(65536, 0), TotalTensorSizeInBytes=4)),
-        r"'InputTensor' has TotalTensorSizeInBytes 4 while .* need at least 17179869188",
-    ),
-    (
-        total(InputTensor=tensor(Sizes=(2**31, 1), Strides=(2**32 - 1, 1), TotalTensorSizeInBytes=2**34)),
-        r"'InputTensor' has Sizes .*, which need 368934881\d+ bytes; TotalTensorSizeInBytes holds at most 18446744073",
+        total(InputTensor=tensor(Sizes=(32769, 2), Strides=(32768, 0), TotalTensorSizeInBytes=4)),
+        r"'InputTensor' has TotalTensorSizeInBytes 4 while .* need at least 4294967300",
     ),
     # GuaranteedBaseOffsetAlignment
     (
@@ -188,9 +223,19 @@ def test_a_broken_rule_is_invalid(desc: Any, message: str) -> None:
     assert caught.value.hresult == dml.E_INVALIDARG
 
 
-@pytest.mark.parametrize("desc", [None, 105, tensor(), "sum", dml.DML_TENSOR_DESC(1, tensor())], ids=repr)
-def test_what_is_no_description_is_a_type_error(desc: Any) -> None:
-    with pytest.raises(ArrayTypeError, match=r"desc is a \w+; give a DML_OPERATOR_DESC"):
+@pytest.mark.parametrize(
+    ("desc", "kind"),
+    [
+        (None, "None"),
+        (105, "an int"),
+        (tensor(), "a DML_BUFFER_TENSOR_DESC"),
+        ("sum", "a str"),
+        (dml.DML_TENSOR_DESC(1, tensor()), "a DML_TENSOR_DESC"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_description_is_a_type_error(desc: Any, kind: str) -> None:
+    with pytest.raises(ArrayTypeError, match=f"^desc is {kind}; give a DML_OPERATOR_DESC"):
         validate_operator(desc)
 
 
@@ -211,9 +256,10 @@ VALID = [
     total(**tensors(Sizes=(1,) * 8), Axis=7),
     total(**tensors(Sizes=(2**32 - 1,)), Axis=0),
     total(**tensors(GuaranteedBaseOffsetAlignment=2**31)),
-    total(**tensors(TotalTensorSizeInBytes=2**64 - 4)),
+    total(**tensors(TotalTensorSizeInBytes=2**34 - 4)),  # as many bytes as 2^32 - 1 elements
     rounded(InputTensor=tensor(Sizes=(2**32 - 1,), Strides=(0,)), OutputTensor=tensor(Sizes=(2**32 - 1,))),
-    rounded(InputTensor=tensor(Sizes=(2**29,), Strides=(2**32 - 1,)), OutputTensor=tensor(Sizes=(2**29,))),
+    total(**tensors(Sizes=(2, 3), Strides=(2**32 - 4, 1))),  # the last element is the last that there may be
+    total(**tensors(Sizes=(2, 1), Strides=(2**32 - 2, 2**32 - 1))),  # a stride that is never stepped
 ]
 
 
@@ -241,6 +287,8 @@ def first_level(operator: str, data_type: str, count: int, *, extensions: bool) 
     first = 0x2100 if operator == "CUMULATIVE_SUMMATION" else 0x3100
     if data_type in SCANNED or (data_type == "UINT16" and count == 4):
         return first if count == 4 else 0x4000
+    if data_type == "UINT16" and operator == "CUMULATIVE_PRODUCT" and not extensions:
+        return 0x4000
     if data_type in ("INT64", "UINT64"):
         return 0x5000
     return first if extensions else NEVER
@@ -271,8 +319,53 @@ def test_the_tables_cover_the_operators_and_share_nothing() -> None:
         added = {(t, n) for entry in entries for t in entry.types for n in entry.dimension_counts}
         assert added - promised
         if operator != dml.DML_OPERATOR_ELEMENT_WISE_ROUND:
-            # Four-dimensional UINT16 is promised; the extension fills the other counts.
-            assert added & promised == {(dml.DML_TENSOR_DATA_TYPE_UINT16, 4)}
+            # The extension fills what UINT16 lacks: other counts than four, for products below level 4_0 only.
+            counts = {4} if operator == dml.DML_OPERATOR_CUMULATIVE_SUMMATION else set(range(1, 9))
+            assert added & promised == {(dml.DML_TENSOR_DATA_TYPE_UINT16, count) for count in counts}
+
+
+def test_what_is_inferred_adds_nothing() -> None:
+    """A row that is inferred repeats what a lower level has, and a row with another source adds something."""
+    for entries in DIRECTML.values():
+        for entry in entries:
+            below = {
+                (kind, count)
+                for one in entries
+                for kind in one.types
+                for count in one.dimension_counts
+                if one.level < entry.level
+            }
+            own = {(kind, count) for kind in entry.types for count in entry.dimension_counts}
+            assert (own <= below) == (entry.source is Source.INFERRED), entry
+            assert entry.source is not Source.OURS
+    assert all(entry.source is Source.OURS for entries in EXTENSIONS.values() for entry in entries)
+
+
+@pytest.mark.parametrize(
+    ("desc", "level", "extensions"),
+    [
+        (rounded(**tensors(DataType=0)), dml.DML_FEATURE_LEVEL_6_4, False),
+        (rounded(**tensors(DataType=12)), dml.DML_FEATURE_LEVEL_2_1, True),
+        (total(**tensors(DataType=14)), dml.DML_FEATURE_LEVEL_3_0, False),
+        (product(**tensors(DataType=13)), dml.DML_FEATURE_LEVEL_6_4, True),
+        (product(InputTensor=tensor(), OutputTensor=tensor(DataType=0)), dml.DML_FEATURE_LEVEL_4_0, False),
+    ],
+    ids=range(5),
+)
+def test_supported_types_are_those_of_the_operator_at_the_level(
+    desc: Any, level: dml.DML_FEATURE_LEVEL, extensions: bool
+) -> None:
+    """The list of a message names every type that the operator takes there, and none that it does not."""
+    with pytest.raises(DirectMLError) as caught:
+        validate_operator(desc, feature_level=level, extensions=extensions)
+    listed = set(re.findall(r"DML_TENSOR_DATA_TYPE_\w+", str(caught.value).partition("; supported types are ")[2]))
+    name = re.sub("^DML_|_OPERATOR_DESC$", "", type(desc).__name__)
+    supported = {
+        f"DML_TENSOR_DATA_TYPE_{element.name.upper()}"
+        for element in ELEMENT_TYPES
+        if any(level >= first_level(name, element.name.upper(), n, extensions=extensions) for n in range(1, 9))
+    }
+    assert listed == supported
 
 
 def test_messages_of_feature_levels() -> None:

@@ -14,6 +14,7 @@ from .constants import (
     DML_BINDING_TYPE_BUFFER_ARRAY,
     DML_BINDING_TYPE_NONE,
 )
+from .fields import a_kind_of, counted, with_article
 from .hresults import DXGI_ERROR_DEVICE_REMOVED, invalid_argument
 
 if TYPE_CHECKING:
@@ -66,9 +67,9 @@ def check_live(device: IDMLDevice, buffer: Any, name: str) -> None:
     fault = device._runtime.fault(buffer)
     if fault is None:
         return
-    message = f"{name}: Buffer {fault.text}"
     if fault.kind is FaultKind.TYPE:
-        raise ArrayTypeError(message)
+        raise ArrayTypeError(f"{name}: Buffer is {a_kind_of(buffer)}; give it a wgpu.GPUBuffer")
+    message = f"{name}: Buffer {fault.text}"
     if fault.kind is FaultKind.LOST:
         raise DirectMLError(DXGI_ERROR_DEVICE_REMOVED, message)
     raise invalid_argument(message)
@@ -77,7 +78,8 @@ def check_live(device: IDMLDevice, buffer: Any, name: str) -> None:
 def exactly(bindings: Sequence[Any], expected: int, where: str, what: str) -> None:
     """Check that there is one binding for each of what is to be bound."""
     if len(bindings) != expected:
-        raise invalid_argument(f"{where} has {expected} {what} while {len(bindings)} are bound; they must be as many")
+        bound = f"{len(bindings)} {'is' if len(bindings) == 1 else 'are'} bound"
+        raise invalid_argument(f"{where} has {counted(expected, what)} while {bound}; they must be as many")
 
 
 def check_kind(binding: DML_BINDING_DESC, allowed: Sequence[DML_BINDING_TYPE], name: str) -> None:
@@ -91,8 +93,8 @@ def check_kind(binding: DML_BINDING_DESC, allowed: Sequence[DML_BINDING_TYPE], n
         raise invalid_argument(f"{name} has a binding of Type {binding.Type!r}; it must be {_or(allowed)}")
     expected = structs[binding.Type]
     if not isinstance(binding.Desc, expected):
-        found = "null" if binding.Desc is None else f"a {type(binding.Desc).__name__}"
-        needed = "null" if expected is type(None) else f"a {expected.__name__}"
+        found = "null" if binding.Desc is None else a_kind_of(binding.Desc)
+        needed = "null" if expected is type(None) else with_article(expected.__name__)
         raise invalid_argument(f"{name} has a binding of Type {binding.Type!r} while its Desc is {found}, not {needed}")
 
 
@@ -176,5 +178,5 @@ def array_of_buffers(binding: DML_BINDING_DESC, count: int, name: str) -> tuple[
         )
     if not bindings:
         return None
-    exactly(bindings, count, name, "inputs")
+    exactly(bindings, count, name, "input")
     return bindings

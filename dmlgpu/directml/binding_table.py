@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeAlias
 from ..errors import ArrayTypeError
 from .binding_rules import Slot, check_live
 from .binding_structs import DML_BINDING_DESC, DML_BINDING_TABLE_DESC, to_structs
-from .fields import to_uint
+from .constants import DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE
+from .fields import a_kind_of, to_uint
 from .hazards import check_execution, check_initialization
 from .hresults import invalid_argument, invalid_call
 from .initializer import IDMLOperatorInitializer
@@ -40,6 +41,7 @@ class IDMLBindingTable(IDMLDeviceChild):
         self._temporary: Slot | None = None
         self._persistent: Slot | None = None
         self._bound: tuple[Bound, ...] | None = None
+        self._is_recorded = False
         self._set(desc, "IDMLDevice::CreateBindingTable")
 
     def Reset(self, desc: DML_BINDING_TABLE_DESC | None = None) -> None:
@@ -74,7 +76,8 @@ class IDMLBindingTable(IDMLDeviceChild):
         Raises
         ------
         DirectMLError
-            With E_INVALIDARG, if a rule is broken; the message names it.
+            With E_INVALIDARG, if a rule is broken; the message names it. With DXGI_ERROR_INVALID_CALL, if the table was
+            recorded for an operator with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE and not reset since.
         """
         where = "IDMLBindingTable::BindInputs"
         descs, dispatchable = self._given(bindingCount, bindings, where)
@@ -95,7 +98,8 @@ class IDMLBindingTable(IDMLDeviceChild):
         Raises
         ------
         DirectMLError
-            With E_INVALIDARG, if a rule is broken; the message names it.
+            With E_INVALIDARG, if a rule is broken; the message names it. With DXGI_ERROR_INVALID_CALL, if the table was
+            recorded for an operator with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE and not reset since.
         """
         where = "IDMLBindingTable::BindOutputs"
         descs, dispatchable = self._given(bindingCount, bindings, where)
@@ -113,10 +117,11 @@ class IDMLBindingTable(IDMLDeviceChild):
         Raises
         ------
         DirectMLError
-            With E_INVALIDARG, if a rule is broken; the message names it.
+            With E_INVALIDARG, if a rule is broken; the message names it. With DXGI_ERROR_INVALID_CALL, if the table was
+            recorded for an operator with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE and not reset since.
         """
         where = "IDMLBindingTable::BindTemporaryResource"
-        dispatchable = self._ready(where)
+        dispatchable = self._rebindable(where)
         self._temporary = dispatchable._bind_temporary(_optional(binding, where), where)
         self._bound = None
 
@@ -131,10 +136,11 @@ class IDMLBindingTable(IDMLDeviceChild):
         Raises
         ------
         DirectMLError
-            With E_INVALIDARG, if a rule is broken; the message names it.
+            With E_INVALIDARG, if a rule is broken; the message names it. With DXGI_ERROR_INVALID_CALL, if the table was
+            recorded for an operator with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE and not reset since.
         """
         where = "IDMLBindingTable::BindPersistentResource"
-        dispatchable = self._ready(where)
+        dispatchable = self._rebindable(where)
         self._persistent = dispatchable._bind_persistent(_optional(binding, where), where)
         self._bound = None
 
@@ -145,6 +151,7 @@ class IDMLBindingTable(IDMLDeviceChild):
         self._inputs = self._outputs = None
         self._temporary = self._persistent = None
         self._bound = None
+        self._is_recorded = False
 
     def _ready(self, where: str) -> IDMLDispatchable:
         """Return the dispatchable that the table is for."""
@@ -158,11 +165,23 @@ class IDMLBindingTable(IDMLDeviceChild):
             )
         return self._dispatchable
 
+    def _rebindable(self, where: str) -> IDMLDispatchable:
+        """Return the dispatchable, if a new binding cannot be meant for what is recorded already."""
+        dispatchable = self._ready(where)
+        if self._is_recorded and _is_volatile(dispatchable):
+            raise invalid_call(
+                f"{where}: {dispatchable._label()} was compiled with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE and "
+                "recorded with this table, while WebGPU freezes bindings in RecordDispatch, so that what is recorded "
+                "would not see a new one; call IDMLBindingTable::Reset, bind and record again, or compile without the "
+                "flag"
+            )
+        return dispatchable
+
     def _given(
         self, count: SupportsIndex, bindings: Bindings, where: str
     ) -> tuple[tuple[DML_BINDING_DESC, ...], IDMLDispatchable]:
         """Return the bindings of a call, as many as it says."""
-        dispatchable = self._ready(where)
+        dispatchable = self._rebindable(where)
         descs = to_structs(bindings, DML_BINDING_DESC, f"{where}: bindings")
         number = to_uint(count, f"{where}: bindingCount")
         if number != len(descs):
@@ -187,9 +206,9 @@ class IDMLBindingTable(IDMLDeviceChild):
         nothing = (None,) * len(initializer._operators)
         if initializer.GetBindingProperties().RequiredDescriptorCount:
             if self._inputs is None:
-                raise _unbound(where, "inputs", "BindInputs")
+                raise _unbound(initializer, where, "inputs", "BindInputs")
             if self._outputs is None:
-                raise _unbound(where, "outputs", "BindOutputs")
+                raise _unbound(initializer, where, "outputs", "BindOutputs")
         inputs, outputs = self._inputs or nothing, self._outputs or nothing
         check_initialization(where, *([slot for slot in slots if slot] for slots in (inputs, outputs)))
         if self._bound is None:
@@ -200,48 +219,58 @@ class IDMLBindingTable(IDMLDeviceChild):
         properties = operator.GetBindingProperties()
         label = f"{where}: {operator._label()}"
         if self._inputs is None and not operator._owned:
-            raise _unbound(label, "inputs", "BindInputs")
+            raise _unbound(operator, label, "inputs", "BindInputs")
         if self._outputs is None:
-            raise _unbound(label, "outputs", "BindOutputs")
+            raise _unbound(operator, label, "outputs", "BindOutputs")
         if self._temporary is None and properties.TemporaryResourceSize:
-            raise _unbound(label, "temporary resource", "BindTemporaryResource")
+            raise _unbound(operator, label, "temporary resource", "BindTemporaryResource")
         if self._persistent is None and properties.PersistentResourceSize:
-            raise _unbound(label, "persistent resource", "BindPersistentResource")
+            raise _unbound(operator, label, "persistent resource", "BindPersistentResource")
         if self._device._debug:
             operator._check_initialization(self._persistent if operator._owned else None, where)
         source = self._inputs[0] if self._inputs else None
         (target,) = self._outputs
         assert target is not None
-        check_execution(label, source, target, self._temporary, self._persistent, operator._in_place)
+        check_execution(label, source, target, self._temporary, self._persistent, operator._difference_in_place)
         if self._bound is None:
             temporary = self._temporary if properties.TemporaryResourceSize else None
             self._bound = (operator._prepare(source, target, temporary, self._persistent),)
         return self._bound
 
     def _recorded(self) -> None:
+        self._is_recorded = True
         if isinstance(self._dispatchable, IDMLOperatorInitializer):
             self._dispatchable._recorded(self._outputs or (None,) * len(self._dispatchable._operators))
 
 
-def _unbound(where: str, what: str, method: str) -> Exception:
-    return invalid_argument(f"{where} has no {what} bound; call IDMLBindingTable::{method} first")
+def _is_volatile(dispatchable: IDMLDispatchable) -> bool:
+    return isinstance(dispatchable, IDMLCompiledOperator) and bool(
+        dispatchable._flags & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE
+    )
+
+
+def _unbound(dispatchable: IDMLDispatchable, where: str, what: str, method: str) -> Exception:
+    late = ""
+    if _is_volatile(dispatchable):
+        late = ", as WebGPU cannot bind late (DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE)"
+    return invalid_argument(f"{where} has no {what} bound; call IDMLBindingTable::{method} first{late}")
 
 
 def _optional(binding: DML_BINDING_DESC | None, where: str) -> DML_BINDING_DESC | None:
     if not isinstance(binding, DML_BINDING_DESC | None):
-        raise ArrayTypeError(f"{where}: binding is a {type(binding).__name__}; give it a DML_BINDING_DESC")
+        raise ArrayTypeError(f"{where}: binding is {a_kind_of(binding)}; give it a DML_BINDING_DESC")
     return binding
 
 
 def _check_desc(device: IDMLDevice, desc: DML_BINDING_TABLE_DESC, where: str) -> IDMLDispatchable:
     if not isinstance(desc, DML_BINDING_TABLE_DESC):
-        raise ArrayTypeError(f"{where}: desc is a {type(desc).__name__}; give it a DML_BINDING_TABLE_DESC")
+        raise ArrayTypeError(f"{where}: desc is {a_kind_of(desc)}; give it a DML_BINDING_TABLE_DESC")
     dispatchable = desc.Dispatchable
     if dispatchable is None:
         raise invalid_argument(f"{where}: Dispatchable is null; give it a compiled operator or an initializer")
     if not isinstance(dispatchable, IDMLCompiledOperator | IDMLOperatorInitializer):
         raise ArrayTypeError(
-            f"{where}: Dispatchable is a {type(dispatchable).__name__}; give it an IDMLCompiledOperator or an "
+            f"{where}: Dispatchable is {a_kind_of(dispatchable)}; give it an IDMLCompiledOperator or an "
             "IDMLOperatorInitializer"
         )
     if dispatchable._device is not device:

@@ -24,7 +24,7 @@ from .constants import (
 )
 from .feature_structs import DML_FEATURE_QUERY_FEATURE_LEVELS, DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT
 from .features import FeatureData, feature_levels, tensor_data_type_support
-from .fields import to_enumerator
+from .fields import a_kind_of, to_enumerator
 from .hresults import DXGI_ERROR_DEVICE_REMOVED, DXGI_ERROR_UNSUPPORTED, S_OK, invalid_argument
 from .initializer import IDMLOperatorInitializer, check_operators
 from .objects import IDMLCompiledOperator, IDMLObject, IDMLOperator
@@ -71,7 +71,8 @@ def DMLCreateDevice1(
     feature_level_cap : DML_FEATURE_LEVEL, optional
         The level that the device answers by, to test code for older systems.
     extensions : bool, optional
-        Whether to admit what no level of DirectML has and this package computes.
+        Whether to admit what no level of DirectML has and this package computes: INT8, UINT8, INT16, UINT16 and FLOAT64
+        in scans of any dimension count, FLOAT64 in rounding. `CheckFeatureSupport` says so, too. Nothing else changes.
 
     Returns
     -------
@@ -108,7 +109,7 @@ def DMLCreateDevice1(
         )
     _level(least, f"{here}: minimumFeatureLevel")
     if not isinstance(extensions, bool):
-        raise ArrayTypeError(f"{here}: extensions is a {type(extensions).__name__}; give it True or False")
+        raise ArrayTypeError(f"{here}: extensions is {a_kind_of(extensions)}; give it True or False")
     from ..runtime.device import resolve_device
 
     try:
@@ -174,7 +175,7 @@ class IDMLDevice(IDMLObject):
                 return feature_levels(featureQueryData, self._level, where)
         else:
             raise DirectMLError(DXGI_ERROR_UNSUPPORTED, f"{where}: feature is {asked!r}, which is no DML_FEATURE")
-        found = "null" if featureQueryData is None else f"a {type(featureQueryData).__name__}"
+        found = "null" if featureQueryData is None else a_kind_of(featureQueryData)
         raise invalid_argument(f"{where}: feature is {asked!r} while featureQueryData is {found}; they must agree")
 
     def CreateOperator(self, desc: Description | None) -> IDMLOperator:
@@ -207,7 +208,9 @@ class IDMLDevice(IDMLObject):
             The operator.
         flags : DML_EXECUTION_FLAGS, optional
             All are accepted and none changes a result: FLOAT16 is computed in FLOAT32 in any case, there are no meta
-            commands, and bindings are those of the moment of recording.
+            commands, and bindings are those of the moment of recording. With DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE,
+            a table that was recorded takes no other bindings before its Reset, since what is recorded would not see
+            them.
 
         Raises
         ------
@@ -220,7 +223,7 @@ class IDMLDevice(IDMLObject):
         if op is None:
             raise invalid_argument(f"{where}: op is null; give it an IDMLOperator")
         if not isinstance(op, IDMLOperator):
-            raise ArrayTypeError(f"{where}: op is a {type(op).__name__}; give it an IDMLOperator")
+            raise ArrayTypeError(f"{where}: op is {a_kind_of(op)}; give it an IDMLOperator")
         if op._device is not self:
             raise invalid_argument(f"{where}: op was made by another IDMLDevice; make it with this one")
         options = to_enumerator(flags, DML_EXECUTION_FLAGS, f"{where}: flags")

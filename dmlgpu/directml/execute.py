@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._host import host_array
 from ..errors import ArrayTypeError
 from .constants import DML_TENSOR_DATA_TYPE
+from .fields import a_kind_of
 from .hresults import invalid_argument
 from .mapping import operator_problem
 from .operator_rules import Description, ValidOperator, validate_operator
@@ -88,8 +89,7 @@ def _check_array(array: NDArray[Any], operator: ValidOperator) -> NDArray[Any]:
     """Check that the array is what the input tensor describes, and return it without its subclass."""
     if not isinstance(array, np.ndarray):
         raise ArrayTypeError(
-            f"array is a {type(array).__name__}; give a NumPy array, such as numpy.asarray(x, dtype="
-            f"'{operator.element}')"
+            f"array is {a_kind_of(array)}; give a NumPy array, such as numpy.asarray(x, dtype='{operator.element}')"
         )
     where = f"{operator.name}: array has"
     expected = operator.element.dtype

@@ -16,7 +16,7 @@ def check_execution(
     output: Slot,
     temporary: Slot | None,
     persistent: Slot | None,
-    in_place: bool,
+    difference: str | None,
 ) -> None:
     """Check the ranges of an operator's execution.
 
@@ -26,16 +26,17 @@ def check_execution(
         The call and the operator, for messages.
     input, output, temporary, persistent : Slot or None
         What is bound.
-    in_place : bool
-        Whether the tensors lie alike, so that the operator can work in place.
+    difference : str or None
+        What keeps the operator from working in place, for messages; None if nothing does.
     """
     if input is not None and input.meets(output):
         if not input.same_range(output):
             raise _meet(where, output, input, "they must be identical, for work in place, or share no byte")
-        if not in_place:
+        if difference is not None:
             raise invalid_argument(
                 f"{where}: {output.name} and {input.name} are bound to the same range ({output.range} of one buffer) "
-                "while their Strides differ; work in place needs tensors that lie alike, so bind two ranges"
+                f"while {difference}; work in place needs the same Strides and TotalTensorSizeInBytes: make them the "
+                "same, or bind two ranges"
             )
     for slot in (temporary, persistent):
         for other in (output, temporary, input if slot is temporary else None):

@@ -71,7 +71,7 @@ class IDMLOperatorInitializer(IDMLDispatchable):
             yield one, f"{where}: {self._label()}: operator {i}, {one._label()}"
 
     def _bind_inputs(self, bindings: tuple[DML_BINDING_DESC, ...], where: str) -> tuple[Slot | None, ...]:
-        exactly(bindings, len(self._operators), f"{where}: {self._label()}", "operators")
+        exactly(bindings, len(self._operators), f"{where}: {self._label()}", "operator")
         slots: list[Slot | None] = []
         for binding, (operator, name) in zip(bindings, self._named(where), strict=True):
             array = array_of_buffers(binding, 1, name)
@@ -96,7 +96,7 @@ class IDMLOperatorInitializer(IDMLDispatchable):
         return tuple(slots)
 
     def _bind_outputs(self, bindings: tuple[DML_BINDING_DESC, ...], where: str) -> tuple[Slot | None, ...]:
-        exactly(bindings, len(self._operators), f"{where}: {self._label()}", "operators")
+        exactly(bindings, len(self._operators), f"{where}: {self._label()}", "operator")
         slots: list[Slot | None] = []
         for binding, (operator, label) in zip(bindings, self._named(where), strict=True):
             name = f"{label}, its persistent resource"

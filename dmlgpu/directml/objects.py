@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArrayTypeError
-from ..plan import any_placement, is_in_place, plans_of_any_placement
+from ..plan import any_placement, plans_of_any_placement
 from .binding_rules import Slot, exactly, one_buffer, optional_buffer
 from .binding_structs import DML_BINDING_DESC, DML_BINDING_PROPERTIES
 from .constants import (
@@ -18,9 +18,11 @@ from .constants import (
     DML_TEMPORARY_BUFFER_ALIGNMENT,
     DML_TENSOR_FLAG_OWNED_BY_DML,
 )
+from .fields import a_kind_of
 from .hresults import invalid_argument, invalid_call, out_of_memory
 from .mapping import operator_problem
 from .operator_rules import ValidOperator
+from .tensor_rules import difference_in_place
 from .tensor_structs import DML_BUFFER_TENSOR_DESC, least_size
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ class IDMLObject:
             If `name` is no str.
         """
         if not isinstance(name, str | None):
-            raise ArrayTypeError(f"SetName: name is a {type(name).__name__}; give it a str")
+            raise ArrayTypeError(f"SetName: name is {a_kind_of(name)}; give it a str")
         self.Name = name
 
     def __repr__(self) -> str:
@@ -177,7 +179,7 @@ class IDMLCompiledOperator(IDMLDispatchable):
         )
 
     def _bind_inputs(self, bindings: tuple[DML_BINDING_DESC, ...], where: str) -> tuple[Slot | None, ...]:
-        exactly(bindings, 1, f"{where}: {self._label()}", "inputs")
+        exactly(bindings, 1, f"{where}: {self._label()}", "input")
         if not self._owned:
             return (self._tensor_slot(bindings[0], self._operator.input, "InputTensor", where),)
         if bindings[0].Type != DML_BINDING_TYPE_NONE:
@@ -189,7 +191,7 @@ class IDMLCompiledOperator(IDMLDispatchable):
         return (None,)
 
     def _bind_outputs(self, bindings: tuple[DML_BINDING_DESC, ...], where: str) -> tuple[Slot | None, ...]:
-        exactly(bindings, 1, f"{where}: {self._label()}", "outputs")
+        exactly(bindings, 1, f"{where}: {self._label()}", "output")
         return (self._tensor_slot(bindings[0], self._operator.output, "OutputTensor", where),)
 
     def _prepare(self, input: Slot | None, output: Slot, temporary: Slot | None, persistent: Slot | None) -> Bound:
@@ -208,8 +210,8 @@ class IDMLCompiledOperator(IDMLDispatchable):
         )
 
     @property
-    def _in_place(self) -> bool:
-        return is_in_place(operator_problem(self._operator))
+    def _difference_in_place(self) -> str | None:
+        return difference_in_place(self._operator.input, self._operator.output)
 
     def _note_initialization(self, persistent: Slot | None) -> None:
         self._initialized = True

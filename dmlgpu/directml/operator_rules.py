@@ -18,6 +18,7 @@ from .constants import (
     DML_ROUNDING_MODE,
     DML_TENSOR_DATA_TYPE,
 )
+from .fields import a_kind_of
 from .hresults import invalid_argument
 from .operator_structs import (
     DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
@@ -97,8 +98,11 @@ def validate_operator(
     struct = _unwrap(desc)
     kind = _STRUCTS[type(struct)]
     name = _short(kind)
-    source, element = check_tensor(struct.InputTensor, "InputTensor", name)
-    target, _ = check_tensor(struct.OutputTensor, "OutputTensor", name)
+    if feature_level < introduced(kind):
+        raise invalid_argument(f"{name}: needs {introduced(kind)!r} while the device has {feature_level!r}")
+    supported = _listed(support(kind, feature_level, extensions=extensions))
+    source, element = check_tensor(struct.InputTensor, "InputTensor", name, supported)
+    target, _ = check_tensor(struct.OutputTensor, "OutputTensor", name, supported)
     check_same(source, target, name)
     check_output(target, name)
     if isinstance(struct, DML_ELEMENT_WISE_ROUND_OPERATOR_DESC):
@@ -119,7 +123,7 @@ def _unwrap(desc: Description) -> OperatorStruct:
         return desc
     if not isinstance(desc, DML_OPERATOR_DESC):
         raise ArrayTypeError(
-            f"desc is a {type(desc).__name__}; give a DML_OPERATOR_DESC or an operator's struct, such as "
+            f"desc is {a_kind_of(desc)}; give a DML_OPERATOR_DESC or an operator's struct, such as "
             "DML_CUMULATIVE_SUMMATION_OPERATOR_DESC"
         )
     if desc.Type not in _STRUCTS.values():
@@ -129,7 +133,7 @@ def _unwrap(desc: Description) -> OperatorStruct:
         raise invalid_argument(f"DML_OPERATOR_DESC: Type is {desc.Type!r} while Desc is null; give it its struct")
     if _STRUCTS[type(desc.Desc)] != desc.Type:
         raise invalid_argument(
-            f"DML_OPERATOR_DESC: Type is {desc.Type!r} while Desc is a {type(desc.Desc).__name__}; they must agree"
+            f"DML_OPERATOR_DESC: Type is {desc.Type!r} while Desc is {a_kind_of(desc.Desc)}; they must agree"
         )
     return desc.Desc
 
@@ -151,8 +155,6 @@ def _check_axis(struct: ScanStruct, dimension_count: int, name: str) -> None:
 def _check_support(
     kind: DML_OPERATOR_TYPE, tensor: DML_BUFFER_TENSOR_DESC, level: DML_FEATURE_LEVEL, *, extensions: bool
 ) -> None:
-    if level < introduced(kind):
-        raise invalid_argument(f"{_short(kind)}: needs {introduced(kind)!r} while the device has {level!r}")
     data_type = DML_TENSOR_DATA_TYPE(tensor.DataType)
     supported = support(kind, level, extensions=extensions)
     if tensor.DimensionCount in supported.get(data_type, ()):

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import ArrayTypeError
 from .binding_table import IDMLBindingTable
+from .fields import a_kind_of, with_article
 from .hresults import invalid_argument, invalid_call, out_of_memory
 from .objects import IDMLDeviceChild, IDMLDispatchable
 
@@ -20,9 +21,11 @@ class IDMLCommandRecorder(IDMLDeviceChild):
         """Record an initialization or an execution; nothing is submitted.
 
         The dispatches are a compute pass of their own in the encoder, and wgpu orders them with what is recorded
-        before and after. Bindings are those of this moment: the table can be changed at once. The same table can be
-        recorded again, into any encoder, and takes no memory then. Until the caller's submission the buffers must stay
-        alive and unmapped, or wgpu ends the process in ``queue.submit``.
+        before and after. Bindings are those of this moment: the table can be changed at once, for what is recorded
+        next, unless the operator was compiled with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE: that asks for changes of
+        what is recorded already, which WebGPU does not have, so that the table needs a Reset first. The same table can
+        be recorded again, into any encoder, and takes no memory then. Until the caller's submission the buffers must
+        stay alive and unmapped, or wgpu ends the process in ``queue.submit``.
 
         Parameters
         ----------
@@ -57,9 +60,9 @@ class IDMLCommandRecorder(IDMLDeviceChild):
             (bindings, IDMLBindingTable, "bindings"),
         ):
             if value is None:
-                raise invalid_argument(f"{where}: {name} is null; give it a {kind.__name__}")
+                raise invalid_argument(f"{where}: {name} is null; give it {with_article(kind.__name__)}")
             if not isinstance(value, kind):
-                raise ArrayTypeError(f"{where}: {name} is a {type(value).__name__}; give it a {kind.__name__}")
+                raise ArrayTypeError(f"{where}: {name} is {a_kind_of(value)}; give it {with_article(kind.__name__)}")
         runtime = self._device._runtime
         if owner_of(commandList) not in (None, runtime.gpu_device):
             raise invalid_argument(f"{where}: commandList belongs to another wgpu device; use an encoder of this one")
