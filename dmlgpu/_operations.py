@@ -199,7 +199,7 @@ def _execute(
     check_size(sizes, "the result")
     if isinstance(array, DeviceArray):
         home = _home(array, device)
-        with home.lock:
+        with home.section:
             array._tensor.check_live()
             result = DeviceArray(empty(home, element, sizes)) if out is None else _device_out(out, home, element, sizes)
             if result.size:

@@ -111,7 +111,7 @@ def assign(source: Tensor, target: Tensor) -> None:
 
 def packed(source: Tensor, element: ElementType, *, temporary: bool = False) -> Tensor:
     """Return a packed copy, converted to `element`."""
-    with source.device.lock:
+    with source.device.section:
         source.check_live()
         target = empty(source.device, element, source.layout.sizes, temporary=temporary)
         assign(source, target)
@@ -155,7 +155,7 @@ def download(source: Tensor) -> NDArray[Any]:
         out = host_empty(source.layout.sizes, source.element)
         source.device.download(source.buffer, source.layout.offset * source.element.itemsize, out)
         return out
-    with source.device.lock, _readable(source) as readable:
+    with source.device.section, _readable(source) as readable:
         start, raw, view = _landing(readable)
         readable.device.download(readable.buffer, start, raw)
     return _contiguous(view)

@@ -120,7 +120,7 @@ class DeviceArray:
 
         Without this the memory goes back when the last array that shares it is garbage collected.
         """
-        with self.device.lock:
+        with self.device.section:
             self._tensor.buffer.release()
 
     def __enter__(self) -> Self:

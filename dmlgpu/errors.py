@@ -14,6 +14,8 @@ __all__ = [
     "ArrayTypeError",
     "AxisError",
     "DeviceError",
+    "DeviceLostError",
+    "DeviceLostWarning",
     "DeviceMemoryError",
     "DeviceReleasedError",
     "DirectMLError",
@@ -136,7 +138,11 @@ class AdapterNotFoundError(DeviceError, ValueError):
 
 
 class DeviceReleasedError(DeviceError):
-    """The device was released, or belongs to another process."""
+    """The device was released or lost, or belongs to another process."""
+
+
+class DeviceLostError(DeviceReleasedError):
+    """The device was destroyed below, or the driver gave it up."""
 
 
 class ReleasedArrayError(DeviceError):
@@ -185,3 +191,7 @@ class DirectMLError(DmlGpuError, ValueError):
 
 class SoftwareAdapterWarning(UserWarning):
     """The chosen adapter computes on the CPU: results are the same, speed is not."""
+
+
+class DeviceLostWarning(UserWarning):
+    """A device that was opened for this package's own use was lost, and another one took its place."""

@@ -66,7 +66,7 @@ def execute(desc: Description, array: NDArray[Any], *, device: Device | str | in
 
     gpu = resolve_device(device)
     source, target = layout(operator.input), layout(operator.output)
-    with gpu.lock, ExitStack() as stack:
+    with gpu.section, ExitStack() as stack:
 
         def allocate(nbytes: int) -> Buffer:
             buffer = gpu.allocate(nbytes)

@@ -75,7 +75,7 @@ class IDMLCommandRecorder(IDMLDeviceChild):
                 f"{where}: dispatchable is {dispatchable._label()} while bindings was made for {other}; call "
                 "IDMLBindingTable::Reset with it"
             )
-        with runtime.lock:
+        with runtime.section:
             try:
                 prepared = bindings._prepare(where)
             except wgpu.GPUError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -15,13 +15,18 @@ from numpy.typing import NDArray
 
 from ..errors import DeviceReleasedError
 from .c_types import parse_c_types
+from .sections import Section
 
 __all__ = [
     "DEFAULT_LIMITS",
     "MAPPABLE_FEATURE",
     "abandon",
+    "ask_for_news",
+    "cancel_mapping",
     "check_process",
+    "claim_process",
     "companion_of",
+    "end_calls_before_destroy",
     "enumerate_adapters",
     "fill_mapped",
     "implementation",
@@ -29,6 +34,7 @@ __all__ = [
     "native_version",
     "owner_of",
     "set_companion",
+    "settled",
     "timestamp_period",
 ]
 
@@ -71,8 +77,9 @@ def _quiet_windowing() -> Iterator[None]:
 
 
 _adapters: list[wgpu.GPUAdapter] = []
-_adapters_lock = threading.Lock()
-_process = os.getpid()
+_enumerating = Section()
+_process = 0
+"""The process that has asked wgpu for adapters or was given a device, or 0 if none has."""
 
 
 def check_process() -> None:
@@ -81,13 +88,20 @@ def check_process() -> None:
     Raises
     ------
     DeviceReleasedError
-        In a child of a process that has asked for adapters.
+        In a child of a process that has asked for adapters, or is just doing so in another thread.
     """
-    if _adapters and _process != os.getpid():
+    if _process not in (0, os.getpid()):
         raise DeviceReleasedError(
             f"process {_process}, from which this one was forked, has used the GPU, which does not survive os.fork: "
             "start processes with multiprocessing's 'spawn' method and open a device in each"
         )
+
+
+def claim_process() -> None:
+    """Say that this process is about to use the GPU, so that children forked from now on cannot; `check_process`."""
+    global _process
+    check_process()
+    _process = os.getpid()
 
 
 def enumerate_adapters() -> list[wgpu.GPUAdapter]:
@@ -96,11 +110,9 @@ def enumerate_adapters() -> list[wgpu.GPUAdapter]:
     wgpu's OpenGL backend has one context for all adapters but a lock for each enumeration's: devices of two
     enumerations, or an enumeration beside a device, can meet in the context, and that ends the process.
     """
-    global _process
-    check_process()
-    with _adapters_lock:
+    claim_process()
+    with _enumerating:
         if not _adapters:
-            _process = os.getpid()
             _prepare()
             with _quiet_windowing():
                 _adapters.extend(wgpu.gpu.enumerate_adapters_sync())
@@ -135,6 +147,35 @@ def owner_of(gpu_object: Any) -> Any:
     return getattr(gpu_object, "_device", None)
 
 
+def end_calls_before_destroy(gpu_device: Any, lifetime: Any) -> None:
+    """Have ``destroy`` of a wgpu.GPUDevice wait for calls in progress on it, and end those that wait for the device.
+
+    Reading mapped memory of a destroyed device, and submitting to it, would end the process.
+
+    Parameters
+    ----------
+    gpu_device : wgpu.GPUDevice
+        The device.
+    lifetime : Lifetime
+        Its `section` and `mark_lost`. It is not kept alive.
+    """
+    get_device, get_lifetime = weakref.ref(gpu_device), weakref.ref(lifetime)
+
+    def destroy() -> None:
+        gpu_device: Any = get_device()
+        lifetime: Any = get_lifetime()
+        if lifetime is None:
+            type(gpu_device).destroy(gpu_device)
+            return
+        lifetime.mark_lost()
+        with lifetime.section:
+            type(gpu_device).destroy(gpu_device)
+            ask_for_news(gpu_device)  # so that promises which are awaited are settled
+
+    with suppress(AttributeError):  # a device that takes no attributes is destroyed as it is
+        gpu_device.destroy = destroy
+
+
 _COMPANION = "_dmlgpu_companion"
 
 
@@ -157,18 +198,79 @@ def map_submitted(gpu_buffer: Any, offset: int, size: int) -> Any:
     it is told by a name of its own that there is nothing to submit.
     """
     try:
-        return gpu_buffer.map_async("READ_NOSYNC", offset, size)
+        return _begin_mapping(gpu_buffer, "READ_NOSYNC", offset, size)
     except (KeyError, TypeError, ValueError):  # a wgpu without that name has refused it before doing anything
-        return gpu_buffer.map_async(wgpu.MapMode.READ, offset, size)
+        return _begin_mapping(gpu_buffer, wgpu.MapMode.READ, offset, size)
+
+
+def map_to_write(gpu_buffer: Any, offset: int, size: int) -> Any:
+    """Begin to map a range for writing; return wgpu's promise."""
+    return _begin_mapping(gpu_buffer, wgpu.MapMode.WRITE, offset, size)
+
+
+def _begin_mapping(gpu_buffer: Any, mode: Any, offset: int, size: int) -> Any:
+    try:
+        return gpu_buffer.map_async(mode, offset, size)
+    except BaseException:
+        cancel_mapping(owner_of(gpu_buffer), gpu_buffer, None)  # wgpu-py takes it for pending now
+        raise
+
+
+def settled(promise: Any, seconds: float) -> bool:
+    """Wait until wgpu has fulfilled or rejected a promise, or the time is over; return whether it has.
+
+    wgpu-py's own waiting has no end where its thread that asks wgpu-native for news has ended, as with a lost device.
+    """
+    event = getattr(promise, "_thread_event", None)
+    if event is None or type(promise).__module__ != "wgpu.backends.wgpu_native._api":
+        with suppress(Exception):  # who asks for the result gets the error
+            promise.sync_wait()
+        return True
+    return bool(event.wait(seconds))
+
+
+def ask_for_news(gpu_device: Any) -> None:
+    """Have wgpu-native settle what promises it can, in case wgpu-py's thread that asks it has ended."""
+    with suppress(AttributeError, wgpu.GPUError):
+        gpu_device._poll()
+
+
+def cancel_mapping(gpu_device: Any, gpu_buffer: Any, promise: Any) -> None:
+    """Undo a mapping that was begun, whether wgpu is done with it or not; the buffer is as before then.
+
+    The promise is None where ``map_async`` has returned none. Where the private names are missing the buffer is
+    destroyed, since submitting it would end the process.
+    """
+    if promise is not None:
+        abandon(promise)
+    try:
+        from wgpu.backends.wgpu_native._api import libf
+
+        unmap = libf.wgpuBufferUnmap
+    except (ImportError, AttributeError):
+        gpu_buffer.destroy()
+        return
+    try:
+        unmap(gpu_buffer._internal)
+    except wgpu.GPUError:  # the memory is gone with its device, or wgpu's thread is in the middle of mapping it
+        ask_for_news(gpu_device)
+        if promise is not None:
+            settled(promise, 1)
+        with suppress(wgpu.GPUError):
+            unmap(gpu_buffer._internal)
+    gpu_buffer._release_memoryviews()
+    gpu_buffer._mapped_status = 0, 0, 0
+    gpu_buffer._map_state = "unmapped"
 
 
 def abandon(promise: Any) -> None:
-    """Have a promise that nobody awaits any more tell nobody when it resolves.
+    """Have a promise that nobody awaits any more do nothing and tell nobody when it resolves.
 
     It would tell the event loop in which it was made, which may be closed by then: an error in wgpu's thread, which
-    Python prints.
+    Python prints. And it would take the buffer for mapped.
     """
     promise._call_soon_threadsafe = _tell_nobody
+    promise._handler = None
 
 
 def _tell_nobody(*_: object) -> None:

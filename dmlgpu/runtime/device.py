@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import Any
 
 import wgpu
@@ -12,12 +11,13 @@ from .adapters import ENVIRONMENT_VARIABLE, check_choice, devices, select_adapte
 from .backend import check_process
 from .gpu import Device
 from .memory import Buffer
+from .sections import Section
 
 __all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter"]
 
 _open: dict[str, Device] = {}
 _chosen: dict[str | int, Device] = {}
-_open_lock = threading.Lock()
+_opening = Section()
 
 
 def default_device() -> Device:
@@ -58,7 +58,7 @@ def resolve_device(device: Any) -> Device:
     if found is not None and not found.released:
         return found
     check_process()  # before a lock that another thread may have held when this process was forked
-    with _open_lock:
+    with _opening:
         # Asking wgpu for its adapters takes long, so a choice made once is kept.
         found = _chosen.get(choice)
         if found is None or found.released:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -20,7 +19,7 @@ from ..passes import Plan
 from ..plan import KERNELS, plan_problem
 from ..problem import ElementwiseProblem, ScanProblem
 from .adapters import AdapterDescription, check_choice, describe, select_adapter
-from .backend import companion_of, set_companion
+from .backend import claim_process, companion_of, set_companion
 from .batch import Batch
 from .execute import Executor
 from .lifetime import Lifetime
@@ -29,11 +28,12 @@ from .opening import limits_of, open_adapter, warn_of_software
 from .pipelines import Pipelines
 from .probes import measure_subnormals
 from .recording import Bound
+from .sections import Section
 from .transfers import Transfers, fill
 
 __all__ = ["Device"]
 
-_wrap_lock = threading.Lock()
+_wrapping = Section()
 
 _PROBLEMS = ScanProblem | ElementwiseProblem
 _KERNELS = {kernel: kernel for kernel in KERNELS}
@@ -104,7 +104,7 @@ class Device(Lifetime):
         self.limits = limits_of(gpu_device, description)
         self._executor = Executor(gpu_device)
         self._memory = Memory(gpu_device, self._executor, direct=description.shares_memory)
-        self._transfers = Transfers(gpu_device, self._executor, self._memory)
+        self._transfers = Transfers(gpu_device, self._executor, self._memory, self.lost)
         self._subnormals: dict[str, bool] | None = None
         # A caller's device keeps its Device, with all that is compiled, as long as it lives.
         set_companion(gpu_device, weakref.ref(self) if owned else lambda: self)
@@ -142,11 +142,13 @@ class Device(Lifetime):
         [1 3 6]
         """
         instance(gpu_device, "gpu_device", wgpu.GPUDevice, "give a wgpu.GPUDevice")
-        with _wrap_lock:
+        claim_process()
+        with _wrapping:
             found: Device | None = companion_of(gpu_device)
-            if found is not None and found.forked:
-                found.check()
-            if found is None or found.released:
+            if found is not None and not found._released:
+                if found.released:
+                    found.check()  # which says why
+            else:
                 found = cls.__new__(cls)
                 try:
                     found._set_up(gpu_device, describe(-1, gpu_device.adapter), owned=False)
@@ -236,7 +238,7 @@ class Device(Lifetime):
         if sys.get_asyncgen_hooks().firstiter is None:  # which every event loop sets, and by which wgpu finds it
             raise EventLoopError("no event loop runs to wait in: use asyncio.run, or read without waiting, as .numpy()")
         if out.size:
-            await self._transfers.read_async(lambda: self.use(buffer), self.lock, buffer, start, out)
+            await self._transfers.read_async(lambda: self.use(buffer), self.section, buffer, start, out)
 
     def batch(self) -> Batch:
         """Return a context that makes what runs over temporaries in it as few submissions as can be, see `Batch`."""
@@ -288,7 +290,7 @@ class Device(Lifetime):
     def compile(self, plan: Plan) -> None:
         """Compile the pipelines of a plan, so that binding it does not have to."""
         instance(plan, "plan", Plan, "make one with dmlgpu.plan")
-        with self.lock:
+        with self.section:
             for one in plan.passes:
                 self.pipelines.get(one.pipeline)
 
@@ -315,7 +317,7 @@ class Device(Lifetime):
             A buffer and the offset in bytes, a multiple of 256, from which the plan's ``scratch_bytes`` are free; they
             meet neither tensor.
         """
-        with self.lock:
+        with self.section:
             plan = plan_problem(problem, self.limits, one_buffer=source is target, chunks=chunks)
             return self._executor.bind(plan, source, target, scratch)
 

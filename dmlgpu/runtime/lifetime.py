@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
+from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 from .._arguments import instance
-from ..errors import ArrayTypeError, DeviceReleasedError, ReleasedArrayError
+from ..errors import ArrayTypeError, DeviceLostError, DeviceReleasedError, ReleasedArrayError
 from .adapters import AdapterDescription
+from .backend import end_calls_before_destroy
 from .liveness import Fault, Liveness
 from .memory import Buffer
+from .sections import Section
 
 if TYPE_CHECKING:
     from .gpu import Device
@@ -20,21 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Lifetime", "Use"]
 
 
-_begun: weakref.WeakSet[Lifetime] = weakref.WeakSet()
-
-
-def _renew_locks() -> None:
-    """Let a forked child reach the check that refuses it, though a thread of its parent held a lock."""
-    for lifetime in _begun:
-        lifetime.lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)
-
-
 class Use:
-    """Holds a device's lock after a `check`, and names a device that turns out to be lost.
+    """A device's section after a `check`; names a device that turns out to be lost.
 
     It is a class because generators would cost a small call some ten microseconds.
     """
@@ -46,11 +35,11 @@ class Use:
         self._buffers = buffers
 
     def __enter__(self) -> None:
-        self._lifetime.lock.acquire()
+        self._lifetime.section.__enter__()
         try:
             self._lifetime.check(*self._buffers)
         except BaseException:
-            self._lifetime.lock.release()
+            self._lifetime.section.__exit__()
             raise
 
     def __exit__(
@@ -58,13 +47,10 @@ class Use:
     ) -> None:
         try:
             # Any error: wgpu-py's are of many types then.
-            if isinstance(error, Exception) and self._lifetime.lost():
-                raise DeviceReleasedError(
-                    f"the wgpu device of {self._lifetime!r} was destroyed, or the driver gave it up; open another with "
-                    "dmlgpu.Device()"
-                ) from error
+            if isinstance(error, Exception) and self._lifetime.lost() and not isinstance(error, DeviceReleasedError):
+                self._lifetime.check()
         finally:
-            self._lifetime.lock.release()
+            self._lifetime.section.__exit__()
 
 
 class Lifetime:
@@ -74,12 +60,18 @@ class Lifetime:
         self.gpu_device: Any = gpu_device
         self.description = description
         self.owned = owned
-        self.lock = threading.RLock()
+        self.section = Section()
         self._process = os.getpid()
         self._released = False
+        self._lost = False
         self._liveness = Liveness(gpu_device)
         self._wrapped: weakref.WeakValueDictionary[int, Buffer] = weakref.WeakValueDictionary()
-        _begun.add(self)
+        end_calls_before_destroy(gpu_device, self)
+
+    @property
+    def lock(self) -> RLock:
+        """Held while a call records, submits and reads back; hold it to make several calls one."""
+        return self.section.lock
 
     @property
     def summary(self) -> str:
@@ -88,8 +80,8 @@ class Lifetime:
 
     @property
     def released(self) -> bool:
-        """Whether `release` was called, or the device was opened by another process than this one."""
-        return self._released or self.forked
+        """Whether `release` was called, the device is known to be lost, or another process than this one opened it."""
+        return self._released or self._lost or self.forked
 
     @property
     def forked(self) -> bool:
@@ -97,7 +89,8 @@ class Lifetime:
         return self._process != os.getpid()
 
     def __repr__(self) -> str:
-        return f"<dmlgpu.Device {self.summary!r}{' (released)' if self.released else ''}>"
+        state = " (lost)" if self._lost else " (released)" if self.released else ""
+        return f"<dmlgpu.Device {self.summary!r}{state}>"
 
     def __reduce__(self) -> NoReturn:
         raise ArrayTypeError(
@@ -115,24 +108,32 @@ class Lifetime:
 
     def release(self) -> None:
         """Give back the device and the memory of all its arrays; a caller's device stays. May be called again."""
-        with self.lock:
-            if not self.released:
+        with self.section:
+            if not self._released and not self.forked:
                 self._released = True
-                self._end()
-                if self.owned:
-                    self.gpu_device.destroy()
+                try:
+                    self._end()
+                finally:
+                    if self.owned:
+                        self.gpu_device.destroy()
+
+    def mark_lost(self) -> None:
+        """Remember that the device is being destroyed, so that nobody waits for it."""
+        self._lost = not self._released
 
     def _end(self) -> None:
         """Give back what the device keeps for its work."""
 
     def lost(self) -> bool:
         """Whether the device cannot be used any longer: released, destroyed below, or given up by the driver."""
-        with self.lock:
-            return self.released or self._liveness.lost()
+        with self.section:
+            if not self.released and self._liveness.lost():
+                self._lost = True
+            return self.released
 
     def fault(self, gpu_buffer: Any) -> Fault | None:
         """Return why a caller's wgpu.GPUBuffer cannot be used on this device now, or None if it can."""
-        with self.lock:
+        with self.section:
             return self._liveness.fault(gpu_buffer)
 
     def wrap_buffer(self, gpu_buffer: Any) -> Buffer:
@@ -169,8 +170,11 @@ class Lifetime:
             )
         if self._released:
             raise DeviceReleasedError(f"{self!r} cannot be used any longer; open another with dmlgpu.Device()")
-        if not self.owned and self._liveness.lost():
-            raise DeviceReleasedError(f"the wgpu device of {self!r} was destroyed or lost; wrap another one")
+        if self._lost or (not self.owned and self.lost()):
+            raise DeviceLostError(
+                f"the wgpu device of {self!r} was destroyed or lost, and its arrays with it: "
+                f"{'open another with dmlgpu.Device()' if self.owned else 'wrap another one'} and make them anew"
+            )
         for buffer in buffers:
             instance(buffer, "buffer", Buffer, "give what allocate returned")
             if buffer.device is not self:

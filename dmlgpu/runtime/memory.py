@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import wgpu
 
 from ..errors import DeviceMemoryError, ReleasedArrayError
-from .backend import MAPPABLE_FEATURE
+from .backend import MAPPABLE_FEATURE, cancel_mapping
 from .execute import Executor
 from .pool import Pool, create_buffer, is_out_of_memory
 
@@ -98,17 +98,16 @@ class Buffer:
         return self.owned and self._gpu_buffer.usage & _MAPPABLE == _MAPPABLE
 
     def end_mapping(self) -> None:
-        """Repair what an interruption between two instructions has left: a buffer that submitting would panic on."""
-        state = self._gpu_buffer.map_state
-        if state == "mapped":
-            self._gpu_buffer.unmap()
-        elif state != "unmapped":
-            self.release()
-            raise ReleasedArrayError("the array's memory was lost when a transfer of it was interrupted; make it anew")
+        """Undo what an error inside wgpu, or another who mapped the buffer, has left: submitting it would panic."""
+        if self._gpu_buffer.map_state != "unmapped":
+            cancel_mapping(self.device.gpu_device, self._gpu_buffer, None)
+            if self._gpu_buffer.map_state != "unmapped":  # a wgpu without the private names
+                self.release()
+                raise ReleasedArrayError("the array's memory was lost when a transfer of it failed; make it anew")
 
     def release(self) -> None:
         """Give the memory back, or forget the caller's buffer. May be called again."""
-        with self.device.lock:
+        with self.device.section:
             gpu_buffer, self._gpu_buffer = self._gpu_buffer, None
             if self._finalizer is not None:
                 self._finalizer.detach()

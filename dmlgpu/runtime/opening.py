@@ -14,7 +14,7 @@ from ..dtypes import by_name
 from ..errors import ArgumentError, ArrayTypeError, DeviceError, SoftwareAdapterWarning, said, shown, with_type
 from ..windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Limits
 from .adapters import AdapterDescription
-from .backend import MAPPABLE_FEATURE
+from .backend import MAPPABLE_FEATURE, claim_process
 from .cores import usable_cores
 
 __all__ = ["limits_of", "open_adapter", "warn_of_software"]
@@ -36,6 +36,7 @@ def open_adapter(adapter: AdapterDescription, limits: Mapping[str, int] | None) 
     """
     instance(adapter.adapter, "the adapter of the description", wgpu.GPUAdapter, "take it from dmlgpu.devices()")
     granted = _check_limits({} if limits is None else limits)
+    claim_process()
     mappable = (MAPPABLE_FEATURE,) if adapter.shares_memory else ()
     wanted = (*_FLOAT64_FEATURES, *mappable, "timestamp-query")
     features = [feature for feature in wanted if feature in adapter.features]

@@ -38,7 +38,7 @@ def _scan_rows(device: Device, operator: Operator, x: NDArray[np.float32]) -> ND
     problem = scan_problem(by_name("float32"), operator, layout, layout, axis=1)
     buffer = device.allocate(x.nbytes)
     out = np.empty_like(x)
-    with device.lock:
+    with device.section:
         device.upload(buffer, 0, x)
         device.run(problem, buffer, buffer)
         device.download(buffer, 0, out)

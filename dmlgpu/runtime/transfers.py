@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import wgpu
 from numpy.typing import NDArray
 
 from . import memory
-from .backend import abandon, fill_mapped, map_submitted
+from .backend import cancel_mapping, fill_mapped, map_submitted, map_to_write
 from .execute import Executor
 from .host_copies import copy_array
-from .mapping import mapped, no_access
+from .mapping import check_access, mapped, no_access
 from .memory import Buffer, Memory
 from .pool import Pool
 
@@ -53,10 +52,11 @@ def fill(gpu_buffer: Any, data: NDArray[Any]) -> None:
 class Transfers:
     """Copies between NumPy arrays and buffers that are alive, under the device's lock."""
 
-    def __init__(self, gpu_device: Any, executor: Executor, pools: Memory) -> None:
+    def __init__(self, gpu_device: Any, executor: Executor, pools: Memory, lost: Callable[[], bool]) -> None:
         self._gpu_device = gpu_device
         self._executor = executor
         self._pools = pools
+        self._lost = lost
 
     def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
         """Write an array's elements, in C order, at a multiple of 4 bytes; see `Device.upload`."""
@@ -88,14 +88,14 @@ class Transfers:
     def _write_mapped(self, gpu_buffer: Any, offset: int, data: NDArray[Any]) -> None:
         self._executor.flush()
         size = _up(data.nbytes, 4)
-        with mapped(gpu_buffer, gpu_buffer.map_async(wgpu.MapMode.WRITE, offset, size)):
+        with self._mapped(gpu_buffer, map_to_write(gpu_buffer, offset, size)):
             fill_mapped(gpu_buffer, offset, size, lambda target: _put(target, data))
 
     def _read_mapped(self, gpu_buffer: Any, offset: int, out: NDArray[Any]) -> None:
         self._executor.flush()
         start = offset // 8 * 8
         size = _up(offset + out.nbytes, 4) - start
-        with mapped(gpu_buffer, map_submitted(gpu_buffer, start, size)):
+        with self._mapped(gpu_buffer, map_submitted(gpu_buffer, start, size)):
             source = _mapped_bytes(gpu_buffer, start, size)[offset - start :][: out.nbytes]
             copy_array(out, source.view(out.dtype).reshape(out.shape))
 
@@ -107,7 +107,7 @@ class Transfers:
             for i, start in enumerate(range(0, source.size, chunk)):
                 part = source[start : start + chunk]
                 stage = stages[i % len(stages)]
-                with mapped(stage, stage.map_async(wgpu.MapMode.WRITE, 0, _up(part.size, 4))):
+                with self._mapped(stage, map_to_write(stage, 0, _up(part.size, 4))):
                     fill(stage, part)
                 self._executor.copy(stage, 0, gpu_buffer, offset + start, _up(part.size, 4))
                 self._executor.flush()
@@ -116,13 +116,17 @@ class Transfers:
         chunk = memory.CHUNK - 4
         begun: deque[tuple[_Readback, NDArray[np.uint8]]] = deque()
         with _stages(self._pools.readback, target.size + 4, memory.CHUNK) as stages:
-            for i, start in enumerate(range(0, target.size, chunk)):
-                if len(begun) == len(stages):
-                    _finish(*begun.popleft())
-                part = target[start : start + chunk]
-                begun.append((self._begin(gpu_buffer, offset + start, part.size, stages[i % len(stages)]), part))
-            while begun:
-                _finish(*begun.popleft())
+            try:
+                for i, start in enumerate(range(0, target.size, chunk)):
+                    if len(begun) == len(stages):
+                        self._finish(*begun.popleft())
+                    part = target[start : start + chunk]
+                    begun.append((self._begin(gpu_buffer, offset + start, part.size, stages[i % len(stages)]), part))
+                while begun:
+                    self._finish(*begun.popleft())
+            finally:
+                for unfinished, _ in begun:
+                    cancel_mapping(self._gpu_device, unfinished.stage, unfinished.promise)
 
     def _begin(self, gpu_buffer: Any, offset: int, nbytes: int, stage: Any) -> _Readback:
         """Submit a copy to a staging buffer, with all that was recorded, and begin to map that."""
@@ -132,10 +136,17 @@ class Transfers:
         self._executor.flush()
         return _Readback(stage, map_submitted(stage, 0, size), skip)
 
+    def _finish(self, begun: _Readback, target: NDArray[np.uint8]) -> None:
+        with self._mapped(begun.stage, begun.promise):
+            begun.take(target)
+
+    def _mapped(self, gpu_buffer: Any, promise: Any) -> mapped:
+        return mapped(self._gpu_device, gpu_buffer, promise, self._lost)
+
     async def read_async(
         self,
         use: Callable[[], AbstractContextManager[None]],
-        lock: AbstractContextManager[Any],
+        section: AbstractContextManager[None],
         buffer: Buffer,
         offset: int,
         out: NDArray[Any],
@@ -143,26 +154,30 @@ class Transfers:
         """Do as `read` without blocking the event loop; `out` is C-contiguous.
 
         The memory itself is never mapped here: meanwhile other tasks may run what uses it. The device is used in the
-        context that `use` returns, and not locked while waiting.
+        context that `use` returns, and not locked while waiting; `section` is its section.
         """
         target = out.reshape(-1).view(np.uint8)
         chunk = memory.CHUNK - 4
         for start in range(0, target.size, chunk):
             part = target[start : start + chunk]
-            with use():
-                stage = self._pools.readback.take(part.size + 4)
-                begun = self._begin(buffer.gpu_buffer, offset + start, part.size, stage)
+            stage, promise = None, None
             try:
-                await begun.promise
-                begun.take(part)
-            except RuntimeError as error:
-                raise no_access(error) from error
+                with use():
+                    stage = self._pools.readback.take(part.size + 4)
+                    begun = self._begin(buffer.gpu_buffer, offset + start, part.size, stage)
+                    promise = begun.promise
+                try:
+                    await promise
+                except RuntimeError as error:
+                    raise no_access(error) from error
+                with section:
+                    check_access(self._lost)
+                    begun.take(part)
             finally:
-                abandon(begun.promise)  # it is resolved but where the task was cancelled
-                with lock:
-                    if stage.map_state == "mapped":
-                        stage.unmap()
-                    self._pools.readback.give(stage)
+                with section:
+                    if stage is not None:
+                        cancel_mapping(self._gpu_device, stage, promise)
+                        self._pools.readback.give(stage)
 
 
 @dataclass(frozen=True)
@@ -175,11 +190,6 @@ class _Readback:
 
     def take(self, target: NDArray[np.uint8]) -> None:
         copy_array(target, _mapped_bytes(self.stage, 0, _up(self.skip + target.size, 4))[self.skip :][: target.size])
-
-
-def _finish(begun: _Readback, target: NDArray[np.uint8]) -> None:
-    with mapped(begun.stage, begun.promise):
-        begun.take(target)
 
 
 def _mapped_bytes(gpu_buffer: Any, offset: int, size: int) -> NDArray[np.uint8]:

@@ -1,0 +1,147 @@
+"""Critical sections: what must not be interrupted half-way, and what one thread does at a time.
+
+Ctrl-C raises `KeyboardInterrupt` between any two instructions of the main thread. In a section it waits: signals that
+Python handles are noted, and their handlers run at the section's end, or where `let_interrupts_through` is called
+because everything can be undone there. So nothing in a section has to be written with interrupts in mind.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from threading import get_ident
+from types import FrameType
+from typing import Any
+
+__all__ = ["TICK", "Section", "let_interrupts_through"]
+
+TICK = 0.05
+"""Seconds after which whoever waits looks for interrupts, and whether there is still something to wait for."""
+
+_SIGNALS = tuple(
+    int(getattr(signal, name))
+    for name in ("SIGINT", "SIGBREAK", "SIGTERM", "SIGHUP", "SIGALRM")
+    if hasattr(signal, name)
+)
+"""Signals whose handlers raise exceptions. SIGINT is the first to be deferred and the last to be let go."""
+_RELEASED = _SIGNALS[::-1]
+
+try:  # the functions below signal's own, which spend microseconds on making enumerations of numbers
+    from _signal import getsignal as _getsignal  # type: ignore[import-not-found]
+    from _signal import signal as _set_signal
+except ImportError:
+    _getsignal, _set_signal = signal.getsignal, signal.signal
+
+# All of these belong to the main thread, the only one in which Python runs signal handlers.
+_main = threading.main_thread().ident
+_depth = 0
+_noted: list[int] = []
+_handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+
+
+def _note(signum: int, _frame: FrameType | None) -> None:
+    """Stand in for a signal's handler during a section."""
+    _noted.append(signum)
+
+
+def _defer() -> None:
+    _noted.clear()
+    for signum in _SIGNALS:
+        handler = _getsignal(signum)
+        if callable(handler) and handler is not _note:
+            _handlers[signum] = handler
+            _set_signal(signum, _note)
+
+
+def _restore() -> None:
+    for signum in _RELEASED:
+        if _getsignal(signum) is _note:
+            _set_signal(signum, _handlers[signum])
+
+
+def _resume() -> None:
+    global _depth
+    if get_ident() == _main:
+        _depth -= 1
+        if not _depth:
+            _restore()
+            if _noted:
+                _call_handlers()
+
+
+def _call_handlers() -> None:
+    """Run the handlers of the signals that were noted, all of them even if one raises an exception."""
+    signum = _noted.pop(0)
+    while signum in _noted:
+        _noted.remove(signum)
+    try:
+        _handlers[signum](signum, sys._getframe(1))
+    finally:
+        if _noted:
+            _call_handlers()
+
+
+def let_interrupts_through() -> None:
+    """Run the handlers that wait; called in sections, where an exception leaves nothing half done."""
+    if _noted and get_ident() == _main:
+        _call_handlers()
+
+
+class Section:
+    """A context that one thread is in at a time, again and again if it likes, and that no signal interrupts.
+
+    Waiting for another thread to leave it can be interrupted.
+
+    Attributes
+    ----------
+    lock : threading.RLock
+        Held in the section. Who holds it otherwise keeps other threads out, and can be interrupted.
+    """
+
+    __slots__ = ("__weakref__", "lock")
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        _sections.add(self)
+
+    def __enter__(self) -> None:
+        global _depth
+        if get_ident() == _main:
+            if not _depth:
+                _defer()
+            _depth += 1
+        if not self.lock.acquire(False):
+            try:
+                while not self.lock.acquire(timeout=TICK):
+                    let_interrupts_through()
+            except BaseException:
+                _resume()
+                raise
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.lock.release()
+        _resume()
+
+
+_sections: weakref.WeakSet[Section] = weakref.WeakSet()
+
+
+def _renew() -> None:
+    """Make a forked child's sections those of its only thread: others of its parent may have been in them."""
+    global _main, _depth
+    for section in list(_sections):
+        if not section.lock._is_owned():  # type: ignore[attr-defined]
+            section.lock = threading.RLock()
+    if get_ident() != _main:
+        _main, _depth = get_ident(), 0
+        with suppress(ValueError):
+            _restore()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
