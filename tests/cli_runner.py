@@ -37,14 +37,19 @@ def runner(capsys: pytest.CaptureFixture[str]) -> Run:
     return run
 
 
-def process(*arguments: str, folder: Path, code: Sequence[str] = ("-m", "dmlgpu")) -> Outcome:
-    """Run the command line in a process of its own."""
+def environment() -> dict[str, str]:
+    """Return the environment for a process that imports this package; Python buffers there as it does by default."""
     source = str(Path(dmlgpu.__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")]))
+    return {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"} | {"PYTHONPATH": path}
+
+
+def process(*arguments: str, folder: Path, code: Sequence[str] = ("-m", "dmlgpu")) -> Outcome:
+    """Run the command line in a process of its own."""
     done = subprocess.run(
         [sys.executable, *code, *arguments],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": path},
+        env=environment(),
         capture_output=True,
         text=True,
         check=False,

@@ -3,20 +3,26 @@
 Standard output carries the result, standard error one line that begins with ``dmlgpu: error:`` or lines that begin
 with ``dmlgpu: note:`` or ``dmlgpu: warning:``. The exit status is 0 for success, 1 for ``dmlgpu info`` on a system
 without a usable adapter, for ``dmlgpu verify`` where anything differs and for ``dmlgpu bench`` where a result is wrong
-or slower, 2 for bad input and 130 for an interrupt.
+or slower, 2 for bad input and for output that cannot be written. A process that is interrupted, ended by a signal or
+left by the reader of its output dies of that signal (SIGINT, SIGPIPE, ...), which shells show as 130, 141, ...
 """
 
 from __future__ import annotations
 
-import os
+import signal
 import sys
 import warnings
+from contextlib import suppress
 
 from ..errors import DmlGpuError
 from .arguments import parse
-from .console import complain, note
+from .console import CommandError, ReaderGoneError, complain, flush, note, open_streams
+from .unfinished import die_of
 
 __all__ = ["main"]
+
+_INTERRUPTED = 128 + signal.SIGINT
+_READER_GONE = 128 + getattr(signal, "SIGPIPE", 13)  # Windows has no such signal
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -30,7 +36,8 @@ def main(argv: list[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit status.
+        The exit status; 128 and a signal's number if that is what ended it. Without `argv` the process dies of the
+        signal instead.
 
     Examples
     --------
@@ -44,23 +51,27 @@ def main(argv: list[str] | None = None) -> int:
     if status in (0, 1):
         for warning in caught:
             note(str(warning.message))
+    if argv is None and status > 128:
+        die_of(status - 128)
     return status
 
 
 def _guarded(argv: list[str] | None) -> int:
     """Run the command and turn every foreseen failure into one line and a status."""
     try:
-        status = _run(argv)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of a pipe, such as head, has seen enough. The interpreter flushes once more when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except SystemExit as stop:  # how argparse ends --help and --version
-        return int(stop.code or 0)
+        open_streams()
+        try:
+            status = _run(argv)
+        except SystemExit as stop:  # how argparse ends --help and --version
+            status = int(stop.code or 0)
+        flush()
+    except ReaderGoneError:  # such as head, when it has seen enough
+        return _READER_GONE
     except KeyboardInterrupt:
+        if argv is None:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second one ends the process as it is
         complain("interrupted")
-        return 130
+        return _INTERRUPTED
     except OSError as error:
         subject = "" if error.filename is None else f"{error.filename}: "
         complain(f"{subject}{error.strerror or error}")
@@ -70,6 +81,8 @@ def _guarded(argv: list[str] | None) -> int:
         complain(f"not enough memory: {error}" if str(error) else "not enough memory")
     else:
         return status
+    with suppress(CommandError, ReaderGoneError):  # one line is enough
+        flush()
     return 2
 
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from ..dtypes import ELEMENT_TYPES
 from .bench_arguments import add_bench
-from .console import CommandError
+from .console import CommandError, say
 
 __all__ = ["package_version", "parse"]
 
@@ -71,6 +71,9 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message} (see '{self.prog} --help')")
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        say(message.removesuffix("\n"))  # argparse hides that standard output cannot be written to
 
 
 def package_version() -> str:
@@ -267,11 +270,14 @@ def _add_device(parser: argparse.ArgumentParser) -> None:
 
 def _jobs(text: str) -> int:
     """Read a number of processes."""
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MOST_JOBS:
+    if text not in map(str, range(1, _MOST_JOBS + 1)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes from 1 to {_MOST_JOBS}")
     return int(text)
 
 
 def _names(text: str) -> list[str]:
     """Split names at commas; a name that contains a comma may be quoted as in a .csv file."""
-    return next(csv.reader([text]), [])
+    try:
+        return next(csv.reader([text], strict=True), [])
+    except csv.Error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no line of a .csv file: {error}") from None

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ..bench.comparison import ENOUGH, compare, render
 from ..bench.results import Report, Result, cells, header_lines, read_report
 from ..bench.rows import AXES, Row, default_rows, parse_axis, quick_rows, rows_of
-from .console import CommandError, count, note, say, warn
-from .files import replacing
+from .console import CommandError, count, note, one_line, say, warn
+from .files import check_input, check_outputs, replacing
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -33,20 +33,15 @@ def run_bench(arguments: Namespace) -> int:
     if arguments.list:
         _list(rows)
         return 0
-    outputs = {kind: Path(getattr(arguments, kind)) for kind in ("json", "csv", "md") if getattr(arguments, kind)}
-    for path in outputs.values():
-        if path.exists() and not path.is_file():
-            raise CommandError(f"cannot write {path}: it exists and is not an ordinary file")
-        if not path.parent.is_dir():
-            raise CommandError(f"cannot write {path}: {path.parent} is not a folder; create it first")
+    outputs = check_outputs({f"--{kind}": getattr(arguments, kind) for kind in ("json", "csv", "md")})
     from ..runtime.device import resolve_device
 
     report = _measure(resolve_device(arguments.device), rows, arguments)
-    for kind, path in outputs.items():
-        text = {"json": report.json, "csv": report.csv, "md": report.markdown}[kind]()
+    for option, path in outputs.items():
+        text = {"--json": report.json, "--csv": report.csv, "--md": report.markdown}[option]()
         with replacing(path) as file:
-            file.write(text.encode() + (b"\n" if kind == "json" else b""))
-        say(f"wrote {path}: {count(len(report.results), 'row')}")
+            file.write(text.encode() + (b"\n" if option == "--json" else b""))
+        say(f"wrote {one_line(path)}: {count(len(report.results), 'row')}")
     wrong = [result for result in report.results if result.difference is not None]
     if wrong:
         rows_of_it = count(len(wrong), "row")
@@ -139,6 +134,5 @@ def _compare(arguments: Namespace) -> int:
 
 
 def _read(path: Path) -> Report:
-    if path.is_dir():
-        raise CommandError(f"{path} is a directory; give a result of 'dmlgpu bench --json'")
+    check_input(path)
     return read_report(path)

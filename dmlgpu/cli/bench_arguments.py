@@ -33,7 +33,7 @@ operator is SLOWER, or WRONG: not the oracle's bits."""
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 10_000:
+    if not text.isascii() or not text.isdecimal() or len(text) > 5 or not 1 <= int(text) <= 10_000:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 10000")
     return int(text)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..conformance import Digests, Disagreement, compare, oracle_outcome, parse
 from ..conformance.digests import ORACLE
 from ..errors import ArgumentError
-from .console import CommandError, count, note, say
+from .console import CommandError, count, note, one_line, say
+from .files import check_input
 from .verdict import reproduction
 
 __all__ = ["run_compare"]
@@ -19,8 +19,10 @@ _SHOWN = 10
 
 def run_compare(paths: Sequence[Path]) -> int:
     """Compare files of digests and say what differs; the status is 1 if anything does."""
+    for path in paths:
+        check_input(path)
     files = [Digests.read(path) for path in paths]
-    names = [os.fspath(path) for path in paths]
+    names = [one_line(path) for path in paths]
     width = max(map(len, names))
     for name, one in zip(names, files, strict=True):
         driver = f" ({one.driver})" if one.driver else ""

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import AxisError
-from .console import CommandError, say
+from .console import CommandError, one_line, say
 from .csv_files import read_table, write_table
-from .files import check_output, input_format, read_npy, replacing, write_npy
+from .files import check_output, input_format, output_format, read_npy, replacing, write_npy
 from .summary import describe, summarize
 from .table import Table, array_table
 
@@ -40,10 +40,10 @@ def run_operator(arguments: Namespace) -> int:
         result, device = _run_array(source, target, arguments)
     how = _how(arguments, kind)
     if target is None:
-        say(summarize(f"{how} of {source}", result, device.summary))
+        say(summarize(f"{how} of {one_line(source)}", result, device.summary))
     else:
         _write(target, result)
-        say(f"wrote {target}: {how} of {source}, {describe(result)}, on {device.summary}")
+        say(f"wrote {one_line(target)}: {how} of {one_line(source)}, {describe(result)}, on {device.summary}")
     return 0
 
 
@@ -60,7 +60,7 @@ def _run_array(source: Path, target: Path | None, arguments: Namespace) -> tuple
             raise CommandError(
                 f"{source} has shape {array.shape}; say along which axis to run, with --axis 0 to {array.ndim - 1}"
             )
-    if target is not None and check_output(target) == "csv" and array.ndim not in (1, 2):
+    if target is not None and output_format(target) == "csv" and array.ndim not in (1, 2):
         raise CommandError(
             f"cannot write {target}: a .csv file has 1 or 2 dimensions while {source} has {array.ndim}; write .npy"
         )
@@ -119,7 +119,7 @@ def _operator(arguments: Namespace) -> tuple[_Compute, Device]:
 
 def _write(target: Path, result: Result) -> None:
     with replacing(target) as file:
-        if check_output(target) == "csv":
+        if output_format(target) == "csv":
             write_table(file, result if isinstance(result, Table) else array_table(result))
         else:
             write_npy(file, result.stacked() if isinstance(result, Table) else result)

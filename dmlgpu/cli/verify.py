@@ -15,8 +15,8 @@ from ..conformance.digests import ORACLE
 from ..errors import DeviceReleasedError
 from .arguments import package_version
 from .compare import run_compare
-from .console import CommandError, count, say, warn
-from .files import replacing
+from .console import CommandError, count, one_line, say, warn
+from .files import check_outputs, replacing
 from .progress import Progress
 from .verdict import Verdict, driver_of
 
@@ -63,7 +63,7 @@ def run_verify(arguments: Namespace) -> int:
 
         with replacing(Path(arguments.json)) as file:
             file.write(verdict.json(collect(arguments.device)).encode() + b"\n")
-        say(f"wrote {arguments.json}, to attach to a bug report")
+        say(f"wrote {one_line(arguments.json)}, to attach to a bug report")
     return 0 if verdict.passed else 1
 
 
@@ -91,16 +91,7 @@ def _check(arguments: Namespace) -> None:
             raise CommandError("--oracle uses no device and has nothing to verify; it needs --digest FILE")
         if arguments.device is not None or arguments.json is not None or arguments.jobs is not None:
             raise CommandError("--oracle uses no device: leave --device, --jobs and --json out")
-    for name in (arguments.digest, arguments.json):
-        if name is not None:
-            _check_output(Path(name))
-
-
-def _check_output(path: Path) -> None:
-    if path.exists() and not path.is_file():
-        raise CommandError(f"cannot write {path}: it exists and is not an ordinary file")
-    if not path.parent.is_dir():
-        raise CommandError(f"cannot write {path}: {path.parent} is not a folder; create it first")
+    check_outputs({"--digest": arguments.digest, "--json": arguments.json})
 
 
 def _chosen(arguments: Namespace) -> list[Case]:
@@ -185,4 +176,4 @@ def _oracle(cases: Sequence[Case], path: Path) -> int:
 def _write(made: Digests, path: Path) -> None:
     with replacing(path) as file:
         made.write(file)
-    say(f"wrote {path}: {count(len(made.digests), 'digest')} of {made.device}")
+    say(f"wrote {one_line(path)}: {count(len(made.digests), 'digest')} of {made.device}")

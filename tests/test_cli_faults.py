@@ -1,0 +1,138 @@
+"""Every call that the command line makes for its files fails in turn, with each of many errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlgpu.cli import files
+
+from .cli_runner import Outcome, Run, one_line, runner
+from .faulty_os import ERRORS, FaultyOs, failing, leftovers
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
+
+X = np.arange(1, 6, dtype=np.float32)
+TABLE = "a,b\nx,1.5\ny,2\n"
+
+
+def new(folder: Path) -> None:
+    np.save(folder / "x.npy", X)
+    (folder / "x.csv").write_text(TABLE)
+
+
+def old(folder: Path) -> None:
+    new(folder)
+    (folder / "y.npy").write_bytes(b"old")
+    (folder / "y.csv").write_bytes(b"old")
+    (folder / "y.npy").chmod(0o604)
+    if os.geteuid() == 0:
+        os.chown(folder / "y.npy", 4321, 1234)
+
+
+def link(folder: Path) -> None:
+    new(folder)
+    (folder / "there").mkdir()
+    (folder / "there" / "z.npy").write_bytes(b"old")
+    (folder / "y.npy").symlink_to(Path("there") / "z.npy")
+
+
+SCENARIOS: Mapping[str, tuple[Callable[[Path], None], str]] = {
+    "a new array": (new, "cumsum x.npy -o y.npy"),
+    "an old array": (old, "cumsum x.npy -o y.npy"),
+    "an array through a link": (link, "cumsum x.npy -o y.npy"),
+    "the input": (new, "cumsum x.npy -o x.npy"),
+    "a new table": (new, "cumsum x.csv -o y.csv"),
+    "an old table": (old, "round x.csv -o y.csv"),
+    "no output": (new, "cumsum x.csv"),
+}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {os.fspath(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def run_with(monkeypatch: pytest.MonkeyPatch, run: Run, command: str, stand_in: FaultyOs) -> Outcome:
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "os", stand_in)
+        return run(*command.split())
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("lasting", [False, True], ids=["once", "from then on"])
+def test_every_call_fails_in_turn(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    record_property: Callable[[str, object], None],
+    scenario: str,
+    lasting: bool,
+) -> None:
+    run = runner(capsys)
+    prepare, command = SCENARIOS[scenario]
+    written = "-o" in command
+
+    def folder(name: str) -> Path:
+        made = tmp_path / name
+        made.mkdir()
+        prepare(made)
+        monkeypatch.chdir(made)
+        return made
+
+    good = folder("good")
+    before = contents(good)
+    counting = FaultyOs(lambda *_: None)
+    assert run_with(monkeypatch, run, command, counting).status == 0
+    after = contents(good)
+    assert (after != before) is written
+    calls = counting.calls
+    assert len(calls) > (20 if written else 5)
+    faults = 0
+    for number, call in enumerate(calls):
+        for code in ERRORS:
+            faults += 1
+            here = folder(f"{number}-{code}")
+            descriptors = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+            last = 10**9 if lasting else number
+            what = f"{call} (call {number}) with {os.strerror(code)}"
+            status, out, err = run_with(monkeypatch, run, command, FaultyOs(failing(number, last, code)))
+            found = contents(here)
+            left = leftovers(here)
+            for path in left:  # only what the message names, because it could not be removed
+                assert path.name in err, what
+                del found[os.fspath(path.relative_to(here))]
+            assert lasting or not left or call == "unlink", what
+            if status == 0:  # nothing that matters: the file system cannot flush, say
+                assert (found, err) == (after, ""), what
+            else:
+                assert (status, out) == (2, ""), what
+                message = "does not let this user give" if call == "fchown" else os.strerror(code)
+                assert message in one_line(err) or os.strerror(code) in err, what
+                is_written = "is written, but may not survive a power failure" in err
+                assert found == (after if is_written else before), what
+            if descriptors:
+                assert len(os.listdir("/proc/self/fd")) == descriptors, what
+    record_property("faults", faults)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("most", [1, 7, 100])
+def test_reads_and_writes_of_a_few_bytes_are_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], scenario: str, most: int
+) -> None:
+    """A system may read and write less than it is asked to."""
+    prepare, command = SCENARIOS[scenario]
+    results = []
+    for stand_in in (FaultyOs(lambda *_: None), FaultyOs(lambda *_: None, most)):
+        folder = tmp_path / str(len(results))
+        folder.mkdir()
+        prepare(folder)
+        monkeypatch.chdir(folder)
+        assert run_with(monkeypatch, runner(capsys), command, stand_in).status == 0
+        results.append(contents(folder))
+    assert results[0] == results[1]
