@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -14,14 +15,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .console import CommandError, count
+from .files import reading
 from .table import Column, Dialect, Table
 
 __all__ = ["read_table", "write_table"]
 
 Header = Literal["auto", "yes", "no"]
 
-_BOM = b"\xef\xbb\xbf"
+_BOM = "\ufeff"
 _ROWS_AT_ONCE = 1 << 16
+_LONGEST_LINE = 1 << 24
+
+_INTEGER = re.compile(r"[ \t]*[+-]?[0-9]+[ \t]*")
+_NUMBER = re.compile(
+    r"[ \t]*[+-]?([0-9]+\.?[0-9]*(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*", re.I
+)
+"""What is a number: less than Python reads, which takes 1_000 and the digits of all scripts, too."""
+_CODE = re.compile(r"[ \t]*[+-]?0[0-9]+[ \t]*")
+"""Integers that would lose a zero if they were read as numbers: codes, most likely."""
+_SHOWN_DIGITS = 40
+_MOST_DIGITS = 20
+_EXACT = 2.0**53
+"""Below this every integer is a float64."""
+_DIGIT = re.compile("[0-9]")
+_NONZERO = re.compile(r"[^eE]*[1-9]")
+"""A number that is not zero: one with another digit before its exponent."""
 
 
 def read_table(path: Path, header: Header = "auto", only: Sequence[str] | None = None) -> Table:
@@ -43,10 +61,10 @@ def read_table(path: Path, header: Header = "auto", only: Sequence[str] | None =
     OSError
         If it cannot be read.
     """
-    dialect = _dialect(path)
-    rows, lines = _rows(path, dialect)
+    rows, lines, dialect = _rows(path)
     first = rows[0]
-    has_header = header == "yes" or (header == "auto" and not any(_is_number(cell) for cell in first))
+    # Codes such as 01234 are kept as text, but they are nothing that a header would hold.
+    has_header = header == "yes" or (header == "auto" and not any(_NUMBER.fullmatch(cell) for cell in first))
     body = slice(1, None) if has_header else slice(None)
     names = first if has_header else [str(i + 1) for i in range(len(first))]
     lines = lines[body]
@@ -56,7 +74,7 @@ def read_table(path: Path, header: Header = "auto", only: Sequence[str] | None =
     columns = []
     for i, (name, cells) in enumerate(zip(names, zip(*rows[body], strict=True), strict=True)):
         where = _Place(path, lines, name if has_header and name else f"number {i + 1}")
-        numbers = _numbers(cells, where, required=only is not None) if i in chosen else None
+        numbers = _numbers(cells, where, named=only is not None) if i in chosen else None
         columns.append(Column(name, list(cells) if numbers is None else numbers))
     table = Table(tuple(columns), has_header, dialect)
     if not table.numeric:
@@ -79,45 +97,59 @@ class _Place:
         return CommandError(f"{self.path}, line {self.lines[row]}, column {self.column}: {problem}")
 
 
-def _dialect(path: Path) -> Dialect:
-    """Read the first line's separator and end."""
-    with path.open("rb") as file:
-        line = file.readline()
-    bare = re.sub(rb'"[^"]*"', b"", line)
-    delimiter = max(b",", b";", b"\t", key=bare.count).decode()
-    return Dialect(delimiter, "\r\n" if line.endswith(b"\r\n") else "\n", line.startswith(_BOM))
-
-
-def _rows(path: Path, dialect: Dialect) -> tuple[list[list[str]], list[int]]:
-    """Read all rows, equally long, and the numbers of their lines."""
+def _rows(path: Path) -> tuple[list[list[str]], list[int], Dialect]:
+    """Read all rows, equally long, the numbers of their lines, and how the file is written."""
     rows: list[list[str]] = []
     lines: list[int] = []
     blank = 0
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=dialect.delimiter, strict=True)
+    read = 0
+    with reading(path) as raw:
+        file = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8", newline="")
         try:
+            first = file.readline(_LONGEST_LINE + 1)
+            dialect = _dialect(first)
+            text = _lines(path, first.removeprefix(_BOM), file)
+            reader = csv.reader(text, delimiter=dialect.delimiter, strict=True)
             for row in reader:
+                read = reader.line_num
                 if not row:
-                    blank = blank or reader.line_num
+                    blank = blank or read
                     continue
                 if blank:
                     raise CommandError(f"{path}, line {blank} is blank; remove it")
                 if rows and len(row) != len(rows[0]):
                     raise CommandError(
-                        f"{path}, line {reader.line_num} has {count(len(row), 'cell')} where line {lines[0]} has "
-                        f"{len(rows[0])}"
+                        f"{path}, line {read} has {count(len(row), 'cell')} where line {lines[0]} has {len(rows[0])}"
                     )
                 rows.append(row)
-                lines.append(reader.line_num)
+                lines.append(read)
         except csv.Error as error:
             raise CommandError(f"{path}, line {reader.line_num}: {error}") from None
         except UnicodeDecodeError:
-            raise CommandError(
-                f"{path}, after line {reader.line_num}: not UTF-8 text; save the file as UTF-8"
-            ) from None
+            raise CommandError(f"{path}, after line {read}: not UTF-8 text; save the file as UTF-8") from None
     if not rows:
         raise CommandError(f"{path} holds nothing but blank lines")
-    return rows, lines
+    return rows, lines, dialect
+
+
+def _dialect(line: str) -> Dialect:
+    """Return how a file is written, as its first line tells."""
+    bare = re.sub('"[^"]*"', "", line)
+    delimiter = max(",", ";", "\t", key=bare.count)
+    return Dialect(delimiter, "\r\n" if line.endswith("\r\n") else "\n", line.startswith(_BOM))
+
+
+def _lines(path: Path, line: str, file: IO[str]) -> Iterator[str]:
+    """Yield the lines of a file from the one that was read already; a line without end is not read to its end."""
+    number = 1
+    while line:
+        if len(line) > _LONGEST_LINE:
+            raise CommandError(
+                f"{path}, line {number} has more than {_LONGEST_LINE} characters; it is no line of a table"
+            )
+        yield line
+        number += 1
+        line = file.readline(_LONGEST_LINE + 1)
 
 
 def _chosen(path: Path, names: list[str], only: Sequence[str] | None) -> set[int]:
@@ -137,45 +169,97 @@ def _chosen(path: Path, names: list[str], only: Sequence[str] | None) -> set[int
 # Cells
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell  # Python takes 1_000 for a number; other programs do not.
+def _numbers(cells: Sequence[str], where: _Place, *, named: bool) -> NDArray[Any] | None:
+    """Convert a column's cells to integers if possible, else to float64; None if no cell is a number.
 
-
-def _numbers(cells: Sequence[str], where: _Place, *, required: bool) -> NDArray[Any] | None:
-    """Convert a column's cells to integers if possible, else to float64; None if no cell is a number."""
-    values: list[int] | list[float]
-    try:
-        values = list(map(int, cells))
-    except ValueError:
-        try:
-            values = list(map(float, cells))
-        except ValueError:
-            values = []
-    if not values or any("_" in cell for cell in cells):
-        valid = [_is_number(cell) for cell in cells]
-        if not any(valid) and not required:
+    A column that the user has named is one of numbers, whatever zeros its cells begin with.
+    """
+    row = _first_other(cells, named)
+    if row is not None:
+        if not named and not any(_is_number(cell, named) for cell in cells):
             return None
-        row = valid.index(False)
+        raise where.error(row, _not_a_number(cells[row]))
+    if all(map(_INTEGER.fullmatch, cells)):
+        return _integers(cells, where)
+    values = np.array(list(map(float, cells)), np.float64)
+    # What is written as an integer is meant exactly; other numbers are rounded to the nearest float64.
+    for row in np.flatnonzero(~(np.abs(values) < _EXACT)).tolist():
         cell = cells[row]
-        if cell.strip():
-            raise where.error(row, f"{cell!r} is not a number; correct it, or leave the column out with --columns")
-        raise where.error(row, "the cell is empty; fill it, with nan to carry the gap through, or use --columns")
-    if isinstance(values[0], float):
-        return np.array(values, np.float64)
-    low, high = min(values), max(values)
-    for kind in (np.int64, np.uint64):
-        info = np.iinfo(kind)
-        if info.min <= low and high <= info.max:
-            return np.array(values, kind)
-    row = next(i for i, value in enumerate(values) if not -(2**63) <= value < 2**63)
+        if _INTEGER.fullmatch(cell) and not _is_exact(cell, values[row]):
+            raise where.error(
+                row,
+                f"{_shown(cell)} has no exact float64, which other numbers of the column need; write it with a decimal "
+                "point if it may be rounded, or leave the column out with --columns",
+            )
+        if math.isinf(values[row]) and _DIGIT.search(cell):
+            raise where.error(row, f"{_shown(cell)} is beyond float64; correct it, or write inf")
+    for row in np.flatnonzero(values == 0).tolist():
+        if _NONZERO.match(cells[row]):
+            raise where.error(row, f"{_shown(cells[row])} is too small for float64, which has 0 for it; correct it")
+    return values
+
+
+def _first_other(cells: Sequence[str], named: bool) -> int | None:
+    """Return the first cell that is not a number, or None."""
+    return next((row for row, cell in enumerate(cells) if not _is_number(cell, named)), None)
+
+
+def _is_number(cell: str, named: bool) -> bool:
+    return _NUMBER.fullmatch(cell) is not None and (named or _CODE.fullmatch(cell) is None)
+
+
+def _not_a_number(cell: str) -> str:
+    if not cell.strip():
+        return "the cell is empty; fill it, with nan to carry the gap through, or use --columns"
+    if _CODE.fullmatch(cell):
+        return (
+            f"{_shown(cell)} begins with 0, as codes do, while other cells are numbers; name the column with --columns "
+            "if it holds numbers, or leave it out with --columns"
+        )
+    return f"{_shown(repr(cell))} is not a number; correct it, or leave the column out with --columns"
+
+
+def _integers(cells: Sequence[str], where: _Place) -> NDArray[Any]:
+    """Convert cells that are written as integers to int64, or to uint64 if that takes them all."""
+    # No integer of 64 bits has more digits, and Python refuses to read those with very many.
+    long = next(
+        (row for row, cell in enumerate(cells) if len(cell) > _MOST_DIGITS and _digits(cell) > _MOST_DIGITS), None
+    )
+    values = [] if long is not None else [int(_trimmed(cell)) for cell in cells]
+    if values:
+        low, high = min(values), max(values)
+        for kind in (np.int64, np.uint64):
+            info = np.iinfo(kind)
+            if info.min <= low and high <= info.max:
+                return np.array(values, kind)
+    row = next(i for i, value in enumerate(values) if not -(2**63) <= value < 2**63) if long is None else long
     raise where.error(
         row,
-        f"{cells[row]} does not fit in 64 bits; write it with a decimal point, or leave the column out with --columns",
+        f"{_shown(cells[row])} does not fit in 64 bits; write it with a decimal point, or leave the column out with "
+        "--columns",
     )
+
+
+def _trimmed(cell: str) -> str:
+    """Return an integer without spaces and leading zeros, of which Python counts all."""
+    cell = cell.strip()
+    sign = cell[0] if cell[0] in "+-" else ""
+    return sign + (cell[len(sign) :].lstrip("0") or "0")
+
+
+def _digits(cell: str) -> int:
+    return len(_trimmed(cell).lstrip("+-"))
+
+
+def _is_exact(cell: str, value: float) -> bool:
+    """Whether an integer is the number that it was read as."""
+    return math.isfinite(value) and int(_trimmed(cell)) == int(value)
+
+
+def _shown(cell: str) -> str:
+    """Return a cell for a message."""
+    cell = cell.strip()
+    return cell if len(cell) <= _SHOWN_DIGITS else f"{cell[:20]}...{cell[-10:]} ({len(cell)} characters)"
 
 
 def _texts(values: NDArray[Any]) -> list[str]:
@@ -200,8 +284,8 @@ def _texts(values: NDArray[Any]) -> list[str]:
 def write_table(file: IO[bytes], table: Table) -> None:
     """Write a table to an open file."""
     if table.dialect.mark:
-        file.write(_BOM)
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=False)
+        file.write(_BOM.encode())
+    text = io.StringIO(newline="")
     writer = csv.writer(
         text,
         delimiter=table.dialect.delimiter,
@@ -217,8 +301,10 @@ def write_table(file: IO[bytes], table: Table) -> None:
             for column in table.columns
         ]
         writer.writerows(zip(*cells, strict=True))
-    text.flush()
-    text.detach()  # the file stays open for its owner
+        file.write(text.getvalue().encode())
+        text.seek(0)
+        text.truncate()
+    file.write(text.getvalue().encode())
 
 
 def _is_ambiguous(table: Table) -> bool:
