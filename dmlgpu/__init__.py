@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import errors
+from ._tensors import import_runtime
 from .array import DeviceArray, asarray
 from .errors import DmlGpuError, SoftwareAdapterWarning
 from .functions import cumulative_prod, cumulative_sum, round
@@ -42,7 +43,7 @@ def __getattr__(name: str) -> Any:
     """Import what is too costly to import with the package when it is first asked for."""
     value: Any
     if name in ("Device", "default_device", "devices"):
-        value = getattr(importlib.import_module(".runtime.device", __name__), name)
+        value = getattr(import_runtime(), name)
     elif name == "directml":
         return importlib.import_module(".directml", __name__)
     elif name == "__version__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._host import host_empty, memory_order
+from ._sections import Section
 from ._views import same_places
 from .dtypes import ElementType, by_dtype, by_name
 from .errors import ReleasedArrayError
@@ -21,7 +23,19 @@ from .problem import ElementwiseProblem, Layout, ScanProblem, convert_problem, o
 if TYPE_CHECKING:
     from .runtime.device import Buffer, Device
 
-__all__ = ["Tensor", "apart", "assign", "download", "download_async", "empty", "packed", "resolve", "run", "upload"]
+__all__ = [
+    "Tensor",
+    "apart",
+    "assign",
+    "download",
+    "download_async",
+    "empty",
+    "import_runtime",
+    "packed",
+    "resolve",
+    "run",
+    "upload",
+]
 
 _WHOLE_EXTENT = 1 << 16
 """Bytes up to which a view is read back with its gaps, which is quicker than packing it on the device first."""
@@ -61,15 +75,28 @@ class Tensor:
 
 def resolve(device: Device | str | int | None) -> Device:
     """Return the open device that `device` stands for."""
-    found: Device = _runtime().resolve_device(device)
+    found: Device = import_runtime().resolve_device(device)
     return found
 
 
-@cache
-def _runtime() -> ModuleType:
-    from .runtime import device  # not before it is needed: this imports wgpu
+_importing = Section()
 
+
+@cache
+def import_runtime() -> ModuleType:
+    """Return the module `dmlgpu.runtime.device`, which is not imported before it is needed: it imports wgpu."""
+    with _importing:
+        from .runtime import device
     return device
+
+
+if hasattr(os, "register_at_fork"):
+    # A child that was forked in the middle of an import would wait for its end for ever.
+    os.register_at_fork(
+        before=_importing.lock.acquire,
+        after_in_parent=_importing.lock.release,
+        after_in_child=_importing.lock.release,
+    )
 
 
 def empty(device: Device, element: ElementType, sizes: tuple[int, ...], *, temporary: bool = False) -> Tensor:

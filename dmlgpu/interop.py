@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ._arguments import integer, integers
-from ._tensors import Tensor, resolve
+from ._tensors import Tensor, import_runtime, resolve
 from ._views import check_size
 from .array import DeviceArray
 from .dtypes import by_argument
@@ -114,7 +114,8 @@ def _elements(nbytes: int, itemsize: int, name: str) -> int:
 
 def _owner(buffer: Any) -> Any:
     """Return the wgpu device of a buffer."""
-    from .runtime.backend import owner_of  # not before it is needed: this imports wgpu
+    import_runtime()
+    from .runtime.backend import owner_of
 
     owner = owner_of(buffer)
     if owner is None:

@@ -321,6 +321,123 @@ def test_a_forked_child_is_told_so() -> None:
     assert run.stdout.strip() == "7"
 
 
+FORK_WHILE_OPENING = """
+import os, sys, threading, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+import dmlgpu
+from dmlgpu import _tensors
+stage = sys.argv[1]
+begun, forking, forked = threading.Event(), threading.Event(), threading.Event()
+os.register_at_fork(before=forking.set, after_in_parent=forked.set)  # the last one registered is the first to run
+
+def in_the_middle(until, function):
+    def slow(*args, **options):
+        begun.set()
+        until.wait()
+        return function(*args, **options)
+    return slow
+
+def work():
+    if stage == "import":
+        _tensors.import_runtime()
+    else:
+        dmlgpu.cumulative_sum([1])
+
+if stage == "import":
+    class Finder:
+        def find_spec(name, path, target=None):
+            if name == "wgpu":
+                in_the_middle(forking, list)()
+    sys.meta_path.insert(0, Finder)
+else:
+    import wgpu
+    from wgpu.backends.wgpu_native import _api
+    owner, name = {
+        "adapters": (type(wgpu.gpu), "enumerate_adapters_sync"),
+        "device": (_api.GPUAdapter, "request_device_sync"),
+        "pipeline": (_api.GPUDevice, "create_compute_pipeline"),
+        "submission": (_api.GPUQueue, "submit"),
+        "mapping": (_api.GPUBuffer, "map_async"),
+    }[stage]
+    setattr(owner, name, in_the_middle(forked, getattr(owner, name)))
+thread = threading.Thread(target=work)
+thread.start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    import faulthandler
+    faulthandler.dump_traceback_later(60, exit=True)
+    for use in (
+        lambda: dmlgpu.cumulative_sum([1]),
+        lambda: dmlgpu.asarray([1]),
+        lambda: dmlgpu.Device(),
+        lambda: dmlgpu.devices(),
+        lambda: dmlgpu.directml.DMLCreateDevice(),
+    ):
+        try:
+            use()
+            said = "works"
+        except dmlgpu.errors.DeviceReleasedError as error:
+            said = "refused" if "does not survive os.fork" in str(error) else str(error)
+        except dmlgpu.errors.DirectMLError as error:
+            said = "refused" if "does not survive os.fork" in str(error) else str(error)
+        if said != ("works" if stage == "import" else "refused"):
+            sys.exit(said)
+    sys.exit(7)
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), dmlgpu.cumulative_sum([1, 2]).tolist())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork exists on POSIX systems only")
+@pytest.mark.parametrize("stage", ["import", "adapters", "device", "pipeline", "submission", "mapping"])
+def test_a_child_that_is_forked_while_another_thread_opens_a_device(stage: str) -> None:
+    """It finds no lock taken; one whose parent had only imported wgpu uses the GPU itself."""
+    command = [sys.executable, "-c", FORK_WHILE_OPENING, stage]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    assert run.stdout.strip() == "7 [1, 3]", run.stderr[-3000:]
+
+
+FORKED_END = """
+import gc, os, sys, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+import dmlgpu
+from dmlgpu.runtime import device as runtime
+device, own = dmlgpu.default_device(), dmlgpu.Device()
+array = dmlgpu.asarray(np.ones(100_000, np.float32))
+dmlgpu.cumulative_sum(array).numpy()
+child = os.fork()
+if child == 0:
+    import faulthandler
+    faulthandler.dump_traceback_later(60, exit=True)
+    if sys.argv[1] == "release":
+        for used in (array, device, own):
+            used.release()
+    elif sys.argv[1] == "collect":
+        runtime._open.clear()
+        runtime._chosen.clear()
+        del array, device, own
+        gc.collect()
+    elif sys.argv[1] == "error":
+        array.numpy()
+    print("printed")
+    sys.exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), array.numpy()[-1])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork exists on POSIX systems only")
+@pytest.mark.parametrize(("act", "status"), [("exit", 7), ("release", 7), ("collect", 7), ("error", 1)])
+def test_a_forked_child_ends_as_any_process(act: str, status: int) -> None:
+    """What a driver does at the end of a process it cannot do in a child, which lacks the driver's threads."""
+    run = subprocess.run(
+        [sys.executable, "-c", FORKED_END, act], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert run.stdout.splitlines() == (["printed"] if status == 7 else []) + [f"{status} 1.0"]
+
+
 LOST = """
 import sys, warnings
 warnings.simplefilter("ignore")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from .._tensors import resolve
 from ..errors import ArrayTypeError, DeviceReleasedError, DirectMLError
 from .binding_structs import DML_BINDING_TABLE_DESC
 from .binding_table import IDMLBindingTable
@@ -110,10 +111,8 @@ def DMLCreateDevice1(
     _level(least, f"{here}: minimumFeatureLevel")
     if not isinstance(extensions, bool):
         raise ArrayTypeError(f"{here}: extensions is {a_kind_of(extensions)}; give it True or False")
-    from ..runtime.device import resolve_device
-
     try:
-        runtime = resolve_device(device)
+        runtime = resolve(device)
     except DeviceReleasedError as error:
         raise DirectMLError(DXGI_ERROR_DEVICE_REMOVED, f"{here}: {error}") from error
     made = IDMLDevice(runtime, options, cap, extensions)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._host import host_array
+from .._tensors import resolve
 from ..errors import ArrayTypeError
 from .constants import DML_TENSOR_DATA_TYPE
 from .fields import a_kind_of
@@ -62,9 +63,7 @@ def execute(desc: Description, array: NDArray[Any], *, device: Device | str | in
     """
     operator = validate_operator(desc, extensions=True)
     elements = _check_array(array, operator)
-    from ..runtime.device import resolve_device
-
-    gpu = resolve_device(device)
+    gpu = resolve(device)
     source, target = layout(operator.input), layout(operator.output)
     with gpu.section, ExitStack() as stack:
 

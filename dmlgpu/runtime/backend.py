@@ -13,9 +13,9 @@ import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
+from .._sections import Section
 from ..errors import DeviceReleasedError
 from .c_types import parse_c_types
-from .sections import Section
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -102,6 +102,36 @@ def claim_process() -> None:
     global _process
     check_process()
     _process = os.getpid()
+
+
+def _let_go() -> None:
+    """Have a forked child leave alone what is its parent's: the threads of the drivers are not there to answer.
+
+    Objects that end would wait for them for ever, and so would handlers that drivers have registered with the C library
+    to be called at the end of the process, or they crash. So nothing native ends with its object, and the C library's
+    handlers end with this one, which skips theirs.
+    """
+    if _process in (0, os.getpid()):
+        return
+    with suppress(ImportError, AttributeError):
+        from wgpu.backends.wgpu_native import _api
+
+        for native in (_api.GPUObjectBase, _api.GPUDevice, _api.GPUAdapter):
+            native._release = _release_nothing
+    with suppress(ImportError, AttributeError, OSError):
+        import ctypes
+
+        library = ctypes.CDLL(None)
+        library.on_exit(library._exit, None)  # only glibc has this; called last, with the exit status
+        library.on_exit(library.fcloseall, None)  # called first
+
+
+def _release_nothing(_native: object) -> None:
+    """Stand in for what ends a native object."""
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)
 
 
 def enumerate_adapters() -> list[wgpu.GPUAdapter]:

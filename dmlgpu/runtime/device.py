@@ -7,11 +7,11 @@ from typing import Any
 
 import wgpu
 
+from .._sections import Section
 from .adapters import ENVIRONMENT_VARIABLE, check_choice, devices, select_adapter
 from .backend import check_process
 from .gpu import Device
 from .memory import Buffer
-from .sections import Section
 
 __all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter"]
 

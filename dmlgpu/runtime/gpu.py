@@ -13,6 +13,7 @@ import wgpu
 from numpy.typing import NDArray
 
 from .._arguments import choice, flag, instance, integer
+from .._sections import Section
 from ..dtypes import by_dtype
 from ..errors import ArgumentError, ArrayTypeError, DeviceReleasedError, EventLoopError, said, shown, with_type
 from ..passes import Plan
@@ -28,7 +29,6 @@ from .opening import limits_of, open_adapter, warn_of_software
 from .pipelines import Pipelines
 from .probes import measure_subnormals
 from .recording import Bound
-from .sections import Section
 from .transfers import Transfers, fill
 
 __all__ = ["Device"]

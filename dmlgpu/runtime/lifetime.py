@@ -9,12 +9,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 from .._arguments import instance
+from .._sections import Section
 from ..errors import ArrayTypeError, DeviceLostError, DeviceReleasedError, ReleasedArrayError
 from .adapters import AdapterDescription
 from .backend import end_calls_before_destroy
 from .liveness import Fault, Liveness
 from .memory import Buffer
-from .sections import Section
 
 if TYPE_CHECKING:
     from .gpu import Device
