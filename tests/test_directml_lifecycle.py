@@ -306,6 +306,37 @@ def test_what_is_not_needed_may_be_bound(session: Session, gpu: Any) -> None:
     assert floats(session, target) == [1, 3, 6]
 
 
+NULL = dml.DML_BINDING_DESC(dml.DML_BINDING_TYPE_BUFFER, dml.DML_BUFFER_BINDING(None, 0, 0))
+
+
+def test_a_null_buffer_says_no_binding(session: Session, gpu: Any) -> None:
+    """Where nothing is needed, a binding of a null buffer is as good as none."""
+    source, target = upload(session, [1, 2, 3]), upload(session, [0, 0, 0])
+    compiled, table = executable(session, SUM(tensor(3), tensor(3), 0), source, target)
+    table.BindTemporaryResource(NULL)
+    table.BindPersistentResource(NULL)
+    session.submit((compiled, table))
+    assert floats(session, target) == [1, 3, 6]
+    owned = session.compile(SUM(tensor(3, Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML), tensor(3), 0))
+    memory = gpu.create_buffer(size=256, usage=STORAGE)
+    initializer = initializer_of(session, compiled, owned)
+    first = session.table(initializer)
+    first.BindInputs(2, [NONE, array_binding(dml.DML_BUFFER_BINDING(source))])
+    first.BindOutputs(2, [NULL, buffer_binding(memory)])
+    second = session.table(owned)
+    second.BindInputs(1, NULL)
+    second.BindOutputs(1, buffer_binding(target))
+    second.BindPersistentResource(buffer_binding(memory))
+    with pytest.raises(DirectMLError, match="has a binding with a null Buffer"):
+        second.BindPersistentResource(NULL)
+    with pytest.raises(
+        DirectMLError, match="binding of Type DML_BINDING_TYPE_NONE while its Desc is a DML_BUFFER_BIND"
+    ):
+        second.BindInputs(1, dml.DML_BINDING_DESC(dml.DML_BINDING_TYPE_NONE, dml.DML_BUFFER_BINDING(source)))
+    session.submit((initializer, first), (owned, second))
+    assert floats(session, target) == [1, 3, 6]
+
+
 def test_bindings_are_undone_by_a_count_of_0(session: Session) -> None:
     source, target = upload(session, [1, 2, 3]), upload(session, [0, 0, 0])
     compiled, table = executable(session, SUM(tensor(3), tensor(3), 0), source, target)

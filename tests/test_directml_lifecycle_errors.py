@@ -778,7 +778,7 @@ ROWS: list[tuple[Callable[[World], Any], int, str]] = [
         E_INVALIDARG,
         r"bindings was made by another",
     ),
-    (finished, INVALID_CALL, r"commandList takes no commands; it must not be finished or inside a pass: .*ended"),
+    (finished, INVALID_CALL, r"commandList takes no commands; it must not be finished or inside a pass: [^\n]*ended"),
     (with_open_pass, INVALID_CALL, r"commandList takes no commands; .*locked"),
     (changed_later(lambda b: b.destroy(), "input"), E_INVALIDARG, r"tensor 'InputTensor': Buffer was destroyed"),
     (changed_later(lambda b: b.destroy(), "output"), E_INVALIDARG, r"tensor 'OutputTensor': Buffer was destroyed"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
 from typing import Any
 
@@ -280,6 +281,24 @@ def test_a_field_that_is_set_says_what_to_do_instead(value: Any) -> None:
     assert value == before
 
 
+def test_a_struct_that_is_made_empty_says_what_to_do_instead() -> None:
+    """As in a port of ``DML_X desc = {};``."""
+    sum_desc: Any = dml.DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
+    rest = "give the constructor all fields at once, as none can be set later: InputTensor, OutputTensor, Axis, "
+    for make, wrong in (
+        (sum_desc, "missing a required argument: 'InputTensor'"),
+        (lambda: sum_desc(T, T), "missing a required argument: 'Axis'"),
+        (lambda: sum_desc(T, T, axis=0), "missing a required argument: 'Axis'"),
+        (lambda: sum_desc(T, T, 0, Exclusive=True), "got an unexpected keyword argument 'Exclusive'"),
+        (lambda: sum_desc(T, T, 0, 0, False, 1), "too many positional arguments"),
+        (lambda: dataclasses.replace(sum_desc(T, T, 0), Name=1), "got an unexpected keyword argument 'Name'"),
+    ):
+        with pytest.raises(ArrayTypeError) as caught:
+            make()
+        assert str(caught.value).startswith(f"DML_CUMULATIVE_SUMMATION_OPERATOR_DESC: {wrong}; {rest}")
+    assert list(inspect.signature(sum_desc).parameters) == FIELDS["DML_CUMULATIVE_SUMMATION_OPERATOR_DESC"]
+
+
 def test_every_struct_says_so() -> None:
     structs = [kind for kind in vars(dml).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
     assert len(structs) == 15
@@ -287,6 +306,10 @@ def test_every_struct_says_so() -> None:
         name = dataclasses.fields(kind)[0].name
         with pytest.raises(FrozenFieldError, match=f"{kind.__name__}: {name} cannot be changed.*replace"):
             setattr(object.__new__(kind), name, 1)
+        with pytest.raises(
+            ArrayTypeError, match=f"{kind.__name__}: .*argument.*; give the constructor all fields at on"
+        ):
+            kind(nonsense=1)
 
 
 def test_what_the_error_says_to_do_works() -> None:
@@ -329,7 +352,7 @@ def test_calculated_size_reaches_the_last_element(dims: list[tuple[int, int]], k
         ((0, 1, (3,)), r"dataType is DML_TENSOR_DATA_TYPE_UNKNOWN, which has no element size"),
         ((12, 1, (3,)), r"dataType is DML_TENSOR_DATA_TYPE_UINT4"),
         ((77, 1, (3,)), r"dataType is 77"),
-        ((1, 2, (3,)), r"dimensionCount is 2 while sizes has 1 value \(3,\); they must agree"),
+        ((1, 2, (3,)), r"dimensionCount is 2 while sizes has 1 value \(3,\); give it exactly as many"),
         ((1, 1, (3,), (1, 1)), r"dimensionCount is 1 while strides has 2 values \(1, 1\)"),
         ((1, 0, ()), r"dimensionCount is 0; it must be 1 to 8"),
         ((1, 9, [1] * 9), r"dimensionCount is 9; it must be 1 to 8"),

@@ -92,7 +92,7 @@ INVALID: list[tuple[Any, str]] = [
     (total(**tensors(DimensionCount=1)), r"'InputTensor' has DimensionCount 1 while Sizes has 2 values"),
     (
         total(InputTensor=tensor(Strides=(1,))),
-        r"'InputTensor' has DimensionCount 2 while Strides has 1 value \(1,\)$",
+        r"'InputTensor' has DimensionCount 2 while Strides has 1 value \(1,\); give it exactly as many, or leave Dim",
     ),
     (total(OutputTensor=tensor(Strides=())), r"'OutputTensor' has DimensionCount 2 while Strides has 0 values"),
     (rounded(OutputTensor=tensor(Strides=(6, 3, 1))), r"'OutputTensor' has DimensionCount 2 while Strides has 3"),

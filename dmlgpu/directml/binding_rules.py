@@ -20,7 +20,16 @@ from .hresults import DXGI_ERROR_DEVICE_REMOVED, invalid_argument
 if TYPE_CHECKING:
     from .device import IDMLDevice
 
-__all__ = ["Slot", "array_of_buffers", "check_kind", "check_live", "exactly", "one_buffer", "optional_buffer"]
+__all__ = [
+    "Slot",
+    "array_of_buffers",
+    "check_kind",
+    "check_live",
+    "exactly",
+    "is_nothing",
+    "one_buffer",
+    "optional_buffer",
+]
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,17 @@ def check_kind(binding: DML_BINDING_DESC, allowed: Sequence[DML_BINDING_TYPE], n
         raise invalid_argument(f"{name} has a binding of Type {binding.Type!r} while its Desc is {found}, not {needed}")
 
 
+def is_nothing(binding: DML_BINDING_DESC) -> bool:
+    """Whether a binding that fits says "no binding": by its Type, or by a null buffer."""
+    if binding.Type == DML_BINDING_TYPE_NONE:
+        return binding.Desc is None
+    return (
+        binding.Type == DML_BINDING_TYPE_BUFFER
+        and isinstance(binding.Desc, DML_BUFFER_BINDING)
+        and binding.Desc.Buffer is None
+    )
+
+
 def _or(kinds: Sequence[DML_BINDING_TYPE]) -> str:
     return " or ".join(map(repr, kinds))
 
@@ -161,6 +181,8 @@ def optional_buffer(
             )
         return None
     check_kind(binding, (DML_BINDING_TYPE_NONE, DML_BINDING_TYPE_BUFFER), name)
+    if not needed and is_nothing(binding):
+        return None
     return one_buffer(device, binding, name, (needed, f"{kind}ResourceSize"), alignment)
 
 

@@ -25,6 +25,15 @@ __all__ = [
 ]
 
 
+def _size_of(buffer: Any) -> int:
+    """Return a buffer's size; 0 for anything else, which is refused where it is bound."""
+    try:
+        size = buffer.size
+    except Exception:  # whatever a foreign type raises
+        return 0
+    return size if isinstance(size, int) else 0
+
+
 @frozen
 @dataclass(frozen=True, init=False)
 class DML_BUFFER_BINDING:
@@ -33,7 +42,7 @@ class DML_BUFFER_BINDING:
     Parameters
     ----------
     Buffer : wgpu.GPUBuffer or None
-        The buffer, with the usage STORAGE; None is a null pointer, which says "nothing" in a DML_BUFFER_ARRAY_BINDING.
+        The buffer, with the usage STORAGE; None is a null pointer, which says "no binding".
     Offset : int, optional
         The first byte of the range, 0 by default.
     SizeInBytes : int, optional
@@ -55,9 +64,7 @@ class DML_BUFFER_BINDING:
         here = "DML_BUFFER_BINDING"
         offset = to_uint(Offset, f"{here}: Offset", UINT64_MAX)
         if SizeInBytes is None:
-            whole = getattr(Buffer, "size", 0)
-            # What is no buffer is refused where it is bound; its size may be anything, as a tensor's is a method.
-            size = max(0, whole - offset) if isinstance(whole, int) else 0
+            size = max(0, _size_of(Buffer) - offset)
         else:
             size = to_uint(SizeInBytes, f"{here}: SizeInBytes", UINT64_MAX)
         assign(self, Buffer=Buffer, Offset=offset, SizeInBytes=size)

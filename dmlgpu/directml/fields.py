@@ -7,6 +7,8 @@ A type that a C++ compiler would reject is an `ArrayTypeError` here, and a numbe
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
 import operator
 from collections.abc import Iterable, Mapping, Set
 from enum import Enum, IntEnum, IntFlag
@@ -52,7 +54,7 @@ def a_kind_of(value: object) -> str:
 def with_article(name: str) -> str:
     """Return a type's name with the article that it is spoken with."""
     # A name with u is a "uint", a "UINT" or a "ufunc"; "ndarray" is spelt out at its beginning.
-    return f"{'an' if name[0] in 'aeioAEIO' or name == 'ndarray' else 'a'} {name}"
+    return f"{'an' if name[:1] in tuple('aeioAEIO') or name == 'ndarray' else 'a'} {name}"
 
 
 def counted(number: int, noun: str) -> str:
@@ -61,21 +63,35 @@ def counted(number: int, noun: str) -> str:
 
 
 def frozen(kind: type[Struct]) -> type[Struct]:
-    """Let a frozen dataclass say, when one of its fields is set or deleted, what to do instead."""
+    """Let a frozen dataclass say what to do instead when it is made without its fields, or one is set or deleted."""
+    make: Any = vars(kind)["__init__"]
+    signature = inspect.signature(make)
+
+    @functools.wraps(make)
+    def init(self: object, *values: object, **named: object) -> None:
+        try:
+            signature.bind(self, *values, **named)
+        except TypeError as error:
+            names = ", ".join(list(signature.parameters)[1:])
+            raise ArrayTypeError(
+                f"{kind.__name__}: {error}; give the constructor all fields at once, as none can be set later: {names}"
+            ) from None
+        make(self, *values, **named)
 
     def refuse(self: object, name: str, value: object = dataclasses.MISSING) -> NoReturn:
         here = kind.__name__
         names = [field.name for field in dataclasses.fields(self)]  # type: ignore[arg-type]
         if name not in names:
             raise FrozenFieldError(f"{here} has no field {name}; its fields are {', '.join(names)}")
-        new = "..." if value is dataclasses.MISSING or len(shown(value)) > _LONG else shown(value)
+        is_code = value is None or (isinstance(value, (int, str, tuple, list)) and len(shown(value)) <= _LONG)
+        new = shown(value) if is_code else "..."
         raise FrozenFieldError(
             f"{here}: {name} cannot be changed, since descriptions are immutable; give {name}={new} to the "
             f"constructor, or make a changed copy with dataclasses.replace(desc, {name}={new})"
         )
 
-    for method in ("__setattr__", "__delattr__"):
-        type.__setattr__(kind, method, refuse)
+    for name, method in (("__init__", init), ("__setattr__", refuse), ("__delattr__", refuse)):
+        type.__setattr__(kind, name, method)
     return kind
 
 
@@ -90,7 +106,7 @@ def _index(value: Any, where: str, expected: str) -> int:
     cause: Exception | None = None
     if not isinstance(value, (bool, np.bool_, Enum)):
         try:
-            return operator.index(value)
+            return int.__int__(operator.index(value))  # a plain int of a subclass, too
         except Exception as error:  # whatever a foreign type raises
             cause = error
     found = "None" if value is None else f"{shown(value)} ({type(value).__name__})"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 from ..dtypes import by_name
 from ..plan import any_placement
 from ..problem import Layout, convert_problem
-from .binding_rules import Slot, array_of_buffers, buffer_slot, check_kind, exactly, one_buffer
+from .binding_rules import Slot, array_of_buffers, buffer_slot, check_kind, exactly, is_nothing, one_buffer
 from .binding_structs import DML_BINDING_DESC, DML_BINDING_PROPERTIES, to_structs
 from .constants import (
     DML_BINDING_TYPE_NONE,
@@ -104,7 +104,8 @@ class IDMLOperatorInitializer(IDMLDispatchable):
                 needed = (operator._persistent_size, "PersistentResourceSize")
                 slots.append(one_buffer(self._device, binding, name, needed, DML_PERSISTENT_BUFFER_ALIGNMENT))
             else:
-                check_kind(binding, (DML_BINDING_TYPE_NONE,), f"{name} (PersistentResourceSize 0)")
+                if not is_nothing(binding):
+                    check_kind(binding, (DML_BINDING_TYPE_NONE,), f"{name} (PersistentResourceSize 0)")
                 slots.append(None)
         return tuple(slots)
 

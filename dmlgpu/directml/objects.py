@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArrayTypeError
 from ..plan import any_placement, plans_of_any_placement
-from .binding_rules import Slot, exactly, one_buffer, optional_buffer
+from .binding_rules import Slot, check_kind, exactly, is_nothing, one_buffer, optional_buffer
 from .binding_structs import DML_BINDING_DESC, DML_BINDING_PROPERTIES
 from .constants import (
     DML_BINDING_TYPE_NONE,
@@ -182,7 +182,9 @@ class IDMLCompiledOperator(IDMLDispatchable):
         exactly(bindings, 1, f"{where}: {self._label()}", "input")
         if not self._owned:
             return (self._tensor_slot(bindings[0], self._operator.input, "InputTensor", where),)
-        if bindings[0].Type != DML_BINDING_TYPE_NONE:
+        if bindings[0].Type == DML_BINDING_TYPE_NONE:
+            check_kind(bindings[0], (DML_BINDING_TYPE_NONE,), f"{where}: {self._label()}: tensor 'InputTensor'")
+        elif not is_nothing(bindings[0]):
             raise invalid_argument(
                 f"{where}: {self._label()}: tensor 'InputTensor' has Flags DML_TENSOR_FLAG_OWNED_BY_DML while its "
                 f"binding has Type {bindings[0].Type!r}; bind it to the operator's initializer, and "

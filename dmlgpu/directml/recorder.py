@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ArrayTypeError
+from ..errors import ArrayTypeError, said
 from .binding_table import IDMLBindingTable
 from .fields import a_kind_of, with_article
 from .hresults import invalid_argument, invalid_call, out_of_memory
@@ -82,13 +82,14 @@ class IDMLCommandRecorder(IDMLDeviceChild):
                 if not is_out_of_memory(error):
                     raise
                 raise out_of_memory(
-                    f"{where}: the device has no room for the uniforms of the dispatch: {error}"
+                    f"{where}: the device has no room for the uniforms of the dispatch: {said(error)}"
                 ) from error
             for bound in prepared:
                 try:
                     bound.record(commandList)
                 except wgpu.GPUError as error:
                     raise invalid_call(
-                        f"{where}: commandList takes no commands; it must not be finished or inside a pass: {error}"
+                        f"{where}: commandList takes no commands; it must not be finished or inside a pass: "
+                        f"{said(error)}"
                     ) from error
             bindings._recorded()

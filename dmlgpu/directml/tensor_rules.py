@@ -78,7 +78,12 @@ def _check_dimensions(tensor: DML_BUFFER_TENSOR_DESC, name: str, operator: str) 
     for field, values in (("Sizes", tensor.Sizes), ("Strides", tensor.Strides)):
         if values is not None and len(values) != count:
             found = f"{counted(len(values), 'value')} {shown(values)}"
-            raise _broken(operator, name, f"has DimensionCount {count} while {field} has {found}")
+            raise _broken(
+                operator,
+                name,
+                f"has DimensionCount {count} while {field} has {found}; give it exactly as many, or leave "
+                "DimensionCount out",
+            )
     if not 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
         raise _broken(operator, name, f"has DimensionCount {count}; it must be 1 to {DML_TENSOR_DIMENSION_COUNT_MAX1}")
     if 0 in tensor.Sizes:

@@ -83,7 +83,7 @@ def DMLCalcBufferTensorSize(  # noqa: N802
         if values is not None and len(values) != count:
             raise invalid_argument(
                 f"DMLCalcBufferTensorSize: dimensionCount is {count} while {name} has {counted(len(values), 'value')} "
-                f"{shown(values)}; they must agree"
+                f"{shown(values)}; give it exactly as many"
             )
     if not 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
         raise invalid_argument(f"DMLCalcBufferTensorSize: dimensionCount is {count}; it must be 1 to 8")
