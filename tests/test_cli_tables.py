@@ -115,9 +115,43 @@ class TestReadTable:
             ('t,n\n"two\nlines",1\n"x",y\n', "line 4, column n: 'y' is not a number"),
             ("a\n1\n18446744073709551616\n", "line 3, column a: 18446744073709551616 does not fit in 64 bits"),
             ("a\n-1\n9223372036854775808\n", "line 3, column a: 9223372036854775808 does not fit in 64 bits"),
+            (
+                "a\n1\n" + "1" * 5000 + "\n",
+                "line 3, column a: 11111111111111111111...1111111111 (5000 characters) does not",
+            ),
+            ("a\n1.5\n" + "1" * 5000 + "\n", "(5000 characters) has no exact float64"),
+            (
+                "a\n-" + "9" * 5000 + "\n1.5\n",
+                "line 2, column a: -9999999999999999999...9999999999 (5001 characters) has",
+            ),
+            (
+                "a\n0.5\n9007199254740993\n",
+                "line 3, column a: 9007199254740993 has no exact float64, which other numbers",
+            ),
+            ("a\n-9007199254740993\nnan\n", "line 2, column a: -9007199254740993 has no exact float64"),
+            ("a\n18446744073709551617\n1e3\n", "line 2, column a: 18446744073709551617 has no exact float64"),
+            ("a\n1e309\n", "line 2, column a: 1e309 is beyond float64; correct it, or write inf"),
+            ("a\n1\n-1.8e308\n", "line 3, column a: -1.8e308 is beyond float64"),
+            ("a\n1e-400\n", "line 2, column a: 1e-400 is too small for float64, which has 0 for it"),
+            ("a\n-0.0e5\n-0.1e-999\n", "line 3, column a: -0.1e-999 is too small for float64"),
+            ("a\n1\n01234\n", "line 3, column a: 01234 begins with 0, as codes do, while other cells are numbers"),
+            ("a\n-007\n1.5\n", "line 2, column a: -007 begins with 0, as codes do"),
+            ("a\n1\n\u0663\n", "line 3, column a: '\u0663' is not a number"),
+            ("a\n1\n\uff11\n", "line 3, column a: '\uff11' is not a number"),
+            ("a\n1\n\xa02\n", "line 3, column a: '\\xa02' is not a number"),
+            ("a\n1\n0x1F\n", "line 3, column a: '0x1F' is not a number"),
+            ("a\n1\n1,5\n", "line 3 has 2 cells where line 1 has 1"),
+            ("a\n1\n1e\n", "line 3, column a: '1e' is not a number"),
+            ("a\n1\n.\n", "line 3, column a: '.' is not a number"),
+            (
+                "a\n1\n" + "x" * 99 + "\n",
+                "line 3, column a: 'xxxxxxxxxxxxxxxxxxx...xxxxxxxxx' (101 characters) is not a number",
+            ),
+            ("a\n" + "x" * 200_000 + "\n", "line 2: field larger than field limit"),
             ("a\n1\n\n2\n", "line 3 is blank"),
             ("\n\n\n", "nothing but blank lines"),
             ("a,b\n", "no rows below its header"),
+            ("a\n007\n", "is written as '.'; codes such as 01234 are numbers in columns that --columns names"),
             ("x,y\na,b\n", "no column of numbers"),
             ("x;y\n1,5;2,5\n", "no column of numbers"),
             ('a\n"1\n2\n', "line 3: unexpected end of data"),
@@ -130,6 +164,63 @@ class TestReadTable:
         with pytest.raises(CommandError) as caught:
             table_of(tmp_path / "a.csv", text)
         assert message in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("cells", "expected"),
+        [
+            ("-0 0 +0", np.array([0, 0, 0])),
+            ("-0 0.0 +0", np.array([-0.0, 0, 0])),
+            ("0 0.5", np.array([0, 0.5])),
+            ("9223372036854775807 -9223372036854775808", np.array([2**63 - 1, -(2**63)])),
+            ("18446744073709551615 0", np.array([2**64 - 1, 0], np.uint64)),
+            ("+5 7", np.array([5, 7])),
+            ("9007199254740992 0.5", np.array([2.0**53, 0.5])),
+            ("1180591620717411303424 0.5", np.array([2.0**70, 0.5])),
+            ("9007199254740993.0 0.5", np.array([2.0**53, 0.5])),
+            ("9007199254740993e0 0.5", np.array([2.0**53, 0.5])),
+            ("1.7976931348623157e308 4.9e-324 0.0e-999", np.array([1.7976931348623157e308, 5e-324, 0])),
+            ("1. .5 1E3 1e+3", np.array([1, 0.5, 1000, 1000])),
+            ("NaN +nan INF +inf -Infinity", np.array([np.nan, np.nan, np.inf, np.inf, -np.inf])),
+            ("001.50 1.0", np.array([1.5, 1])),
+            ("01234 00000", None),
+            ("007 x", None),
+        ],
+    )
+    def test_what_numbers_become(self, tmp_path: Path, cells: str, expected: np.ndarray | None) -> None:
+        table = table_of(tmp_path / "a.csv", "\n".join(["a,b", *(f"{cell},1" for cell in cells.split()), ""]))
+        if expected is None:
+            assert table.columns[0].cells == cells.split()
+        else:
+            assert table.columns[0].numbers is not None
+            assert bits(table.columns[0].numbers) == bits(expected)
+
+    def test_spaces_and_tabs_around_numbers_are_nothing(self, tmp_path: Path) -> None:
+        table = table_of(tmp_path / "a.csv", "a;b\n 1;\t1.5 \n2\t ; 2\n")
+        assert [column.cells.tolist() for column in table.columns if isinstance(column.cells, np.ndarray)] == [
+            [1, 2],
+            [1.5, 2],
+        ]
+
+    def test_a_column_that_is_named_has_numbers_and_no_codes(self, tmp_path: Path) -> None:
+        table = table_of(tmp_path / "a.csv", f"a\n01234\n{'0' * 6000}7\n-00\n", only=["a"])
+        assert table.columns[0].numbers is not None
+        assert bits(table.columns[0].numbers) == bits(np.array([1234, 7, 0]))
+        table = table_of(tmp_path / "a.csv", f"a\n01.5\n{'0' * 6000}7\n", only=["a"])
+        assert table.columns[0].numbers is not None
+        assert table.columns[0].numbers.tolist() == [1.5, 7]
+
+    def test_codes_are_no_header(self, tmp_path: Path) -> None:
+        table = table_of(tmp_path / "a.csv", "01234,5\n01235,6\n")
+        assert (table.header, table.rows) == (False, 2)
+        assert table_of(tmp_path / "a.csv", "01234,x\n01235,6\n", only=["1"]).rows == 2
+
+    @pytest.mark.parametrize("text", ["x" * 1000, "a\n" + "1" * 1000, '"' + "\n1" * 10 + "y" * 1000])
+    def test_a_line_without_end_is_not_read_to_its_end(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+    ) -> None:
+        monkeypatch.setattr(csv_files, "_LONGEST_LINE", 500)
+        with pytest.raises(CommandError, match=r"line \d+ has more than 500 characters; it is no line of a table"):
+            table_of(tmp_path / "a.csv", text)
 
     @pytest.mark.parametrize(
         ("only", "message"),
@@ -228,17 +319,17 @@ class TestWriteTable:
 class TestTable:
     def test_stacked_finds_a_common_type(self) -> None:
         table = Table((Column("a", np.array([1, 2])), Column("t", ["x", "y"]), Column("b", np.array([0.5, 1]))), True)
-        assert bits(table.stacked()) == bits(np.array([[1, 0.5], [2, 1]]))
+        assert bits(table.stacked("a.csv", "choose")) == bits(np.array([[1, 0.5], [2, 1]]))
 
     @pytest.mark.parametrize("value", [2**53 + 1, 2**63 - 1])
     def test_stacked_loses_no_digits(self, value: int) -> None:
-        table = Table((Column("id", np.array([value])), Column("b", np.array([0.5]))), True)
-        with pytest.raises(CommandError, match="column 'id' holds integers that float64 cannot hold exactly"):
-            table.stacked()
+        table = Table((Column("id", np.array([1, value])), Column("b", np.array([0.5, 1]))), True)
+        with pytest.raises(CommandError, match=f"a.csv: column 'id', row 2: {value} has no exact float64"):
+            table.stacked("a.csv", "choose")
 
     def test_large_integers_that_fit_are_stacked(self) -> None:
         table = Table((Column("id", np.array([2**62, -(2**63)])), Column("b", np.array([0.5, 0.5]))), True)
-        assert table.stacked()[:, 0].tolist() == [2.0**62, -(2.0**63)]
+        assert table.stacked("a.csv", "choose")[:, 0].tolist() == [2.0**62, -(2.0**63)]
 
 
 class TestSummary:

@@ -33,6 +33,7 @@ _NUMBER = re.compile(
 """What is a number: less than Python reads, which takes 1_000 and the digits of all scripts, too."""
 _CODE = re.compile(r"[ \t]*[+-]?0[0-9]+[ \t]*")
 """Integers that would lose a zero if they were read as numbers: codes, most likely."""
+_HINT = "; codes such as 01234 are numbers in columns that --columns names"
 _SHOWN_DIGITS = 40
 _MOST_DIGITS = 20
 _EXACT = 2.0**53
@@ -80,7 +81,7 @@ def read_table(path: Path, header: Header = "auto", only: Sequence[str] | None =
     if not table.numeric:
         raise CommandError(
             f"{path} has no column of numbers; its cells are separated by {dialect.delimiter!r}, and a decimal point "
-            "is written as '.'"
+            f"is written as '.'{_HINT if any(map(_CODE.fullmatch, rows[-1])) else ''}"
         )
     return table
 

@@ -77,7 +77,7 @@ def _run_table(source: Path, arguments: Namespace) -> tuple[Table, Device]:
     if axis % 2 == 1:
         if longer:
             raise CommandError(f"--include-initial along axis 1 would add a column without a name to {source}")
-        matrix = table.stacked()
+        matrix = table.stacked(f"{source}, along axis 1", "choose columns with --columns")
         compute, device = _operator(arguments)
         return table.with_numbers(compute(matrix, axis).T), device
     arrays = [column.numbers for column in table.columns if column.numbers is not None]
@@ -122,7 +122,12 @@ def _write(target: Path, result: Result) -> None:
         if output_format(target) == "csv":
             write_table(file, result if isinstance(result, Table) else array_table(result))
         else:
-            write_npy(file, result.stacked() if isinstance(result, Table) else result)
+            write_npy(
+                file,
+                result.stacked(f"cannot write {target}", "write .csv, or choose a type with --dtype")
+                if isinstance(result, Table)
+                else result,
+            )
 
 
 def _how(arguments: Namespace, kind: str) -> str:

@@ -99,8 +99,15 @@ class Table:
         ]
         return replace(self, columns=tuple(columns))
 
-    def stacked(self) -> NDArray[Any]:
+    def stacked(self, task: str, way_out: str) -> NDArray[Any]:
         """Return the columns of numbers as one array of shape (rows, columns) and a type that holds them all.
+
+        Parameters
+        ----------
+        task : str
+            What it is for, as errors begin.
+        way_out : str
+            What to do instead, as errors end.
 
         Raises
         ------
@@ -111,22 +118,23 @@ class Table:
         present = [array for _, array in arrays if array is not None]
         common = np.result_type(*present)
         for name, array in arrays:
-            if array is not None and array.dtype.kind in "iu" and common.kind == "f" and not _fits(array, common):
-                raise CommandError(
-                    f"column {name!r} holds integers that {common} cannot hold exactly, while other columns need a "
-                    "common floating-point type; choose columns with --columns, or a type with --dtype"
-                )
+            if array is not None and array.dtype.kind in "iu" and common.kind == "f":
+                lost = np.flatnonzero(~_fitting(array, common))
+                if lost.size:
+                    raise CommandError(
+                        f"{task}: column {name!r}, row {lost[0] + 1}: {array[lost[0]]} has no exact {common}, the "
+                        f"type that all columns would have; {way_out}"
+                    )
         return np.column_stack([array.astype(common, copy=False) for array in present])
 
 
-def _fits(integers: NDArray[Any], common: np.dtype[Any]) -> bool:
-    """Whether the integers survive a conversion to `common` and back."""
-    info = np.iinfo(integers.dtype)
+def _fitting(integers: NDArray[Any], common: np.dtype[Any]) -> NDArray[np.bool_]:
+    """Return which integers survive a conversion to `common` and back."""
     converted = integers.astype(common).astype(np.float64)
     # A value that was rounded up to 2^63 or 2^64 would overflow on the way back.
-    if np.any(converted >= float(info.max) + 1):
-        return False
-    return bool(np.array_equal(converted.astype(integers.dtype), integers))
+    inside = converted < float(np.iinfo(integers.dtype).max) + 1
+    result: NDArray[np.bool_] = np.where(inside, converted, 0).astype(integers.dtype) == integers
+    return result & inside
 
 
 def array_table(array: NDArray[Any]) -> Table:
