@@ -5,6 +5,7 @@
 # make test-default-limits    the suite on a device with no more than WebGPU's default limits
 # make matrix    the conformance cases on three software devices and through Dawn: all must have the same digests
 # make mutation    alter every operator, stride, barrier and guard of the shaders in turn: what the suite notices (long)
+# make test-faults    the faults of files, streams and signals at every point, of which the suite has a sample
 # make test-tint    every shader and a sample of the cases through Tint, the other compiler of WGSL
 #
 # Each does its own set-up first (scripts/set_up.py) and can be run again and again. PYTHON= chooses the Python that the
@@ -15,7 +16,7 @@ PYTEST_ARGS ?=
 MUTATION_ARGS ?=
 VENV_BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint matrix mutation lint setup-demo setup-test swiftshader clean
+.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint test-faults matrix mutation lint setup-demo setup-test swiftshader clean
 .NOTPARALLEL:
 
 demo: setup-demo
@@ -36,6 +37,11 @@ test-opengl: test
 
 test-default-limits: export DMLGPU_TEST_LIMITS := default
 test-default-limits: test
+
+FAULT_TESTS := tests/test_cli_faults.py tests/test_cli_crashes.py tests/test_cli_streams.py
+test-faults: export DMLGPU_TEST_FAULTS := all
+test-faults: setup-test
+	$(VENV_BIN)/python -m pytest $(FAULT_TESTS) $(PYTEST_ARGS)
 
 matrix: swiftshader setup-test
 	@DMLGPU_ADAPTER=OpenGL $(PYTHON) scripts/set_up.py test

@@ -43,7 +43,17 @@ _FILES = """\
   too small) if all are written as integers, else float64. Other columns, such
   as dates and names, are kept as they are. A word or an empty cell in a column
   of numbers is an error that names its line; nan is a number. Results are
-  written with the fewest digits that read back to the same bits."""
+  written with the fewest digits that read back to the same bits.
+  Nothing is changed silently: an integer beside decimals that has no exact
+  float64 and a number beyond float64 are errors. Codes such as 01234 are text,
+  and numbers only if --columns names them. -0 is 0 among integers.
+
+output files:
+  A result is written beside its place, flushed to the disk and then renamed:
+  the place has the old file or the new one, whatever happens. Owner and
+  permissions stay. A symbolic link is followed to a file with the same
+  extension. A file with several names (hard links) or of a user whose files
+  this one cannot make is an error."""
 
 _SCAN_ROWS = """Each column of numbers is processed down its rows;
   --axis 1 processes each row across its columns of numbers."""
