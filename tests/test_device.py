@@ -15,11 +15,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import dmlgpu
 from dmlgpu.dtypes import by_name
 from dmlgpu.errors import (
     AdapterNotFoundError,
     ArrayTypeError,
     DeviceError,
+    DeviceLostError,
+    DeviceLostWarning,
     DeviceMemoryError,
     DeviceReleasedError,
     NoAdapterError,
@@ -28,8 +31,9 @@ from dmlgpu.errors import (
 )
 from dmlgpu.problem import Layout, Operator, ScanProblem, scan_problem
 from dmlgpu.runtime import adapters, execute, opening
+from dmlgpu.runtime import device as device_module
 from dmlgpu.runtime.adapters import AdapterDescription, choose, devices, select_adapter
-from dmlgpu.runtime.device import Device, resolve_device
+from dmlgpu.runtime.device import Device, default_device, resolve_device
 
 from .harness import check_scan, numbers
 
@@ -446,7 +450,7 @@ import dmlgpu
 from dmlgpu.errors import DeviceReleasedError
 x = np.ones((300, 40), np.float32)
 adapter = dmlgpu.default_device().description
-for wrapped in (False, True):
+for wrapped, told in ((False, False), (False, True), (True, False), (True, True)):
     for order in range(4):
         if wrapped:
             device = dmlgpu.Device.wrap(adapter.adapter.request_device_sync())
@@ -456,7 +460,10 @@ for wrapped in (False, True):
         if order % 2:
             dmlgpu.cumulative_sum(x, axis=0, device=device)
         other = dmlgpu.asarray(x, device)
-        device.gpu_device.destroy()
+        if told:
+            device.gpu_device.destroy()
+        else:  # as if the driver had given it up
+            type(device.gpu_device).destroy(device.gpu_device)
         if order >= 2:
             other.release()
             device.release()
@@ -482,6 +489,52 @@ print("alive")
 def test_a_device_destroyed_below_ends_no_process() -> None:
     run = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, check=False, timeout=120)
     assert (run.stdout, run.returncode) == ("alive\n", 0), run.stderr[-2000:]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_lost_default_device_is_replaced(told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once where it is destroyed by wgpu-py's ``destroy``, else as soon as a call has found out."""
+    monkeypatch.setattr(device_module, "_open", {})
+    monkeypatch.setattr(device_module, "_chosen", {})
+    lost = default_device()
+    assert resolve_device(lost.description.index) is lost
+    array, x = dmlgpu.asarray([1.5, 2.5]), np.arange(1000.0)
+    if told:
+        lost.gpu_device.destroy()
+    else:
+        type(lost.gpu_device).destroy(lost.gpu_device)
+        with pytest.raises(DeviceLostError, match="was destroyed or lost, and its arrays with it: open another"):
+            dmlgpu.cumulative_sum(x)
+    with pytest.warns(DeviceLostWarning, match="another one is opened on the adapter; arrays that were on") as caught:
+        result = dmlgpu.cumulative_sum(x)
+    assert [warning.filename for warning in caught] == [__file__]
+    np.testing.assert_array_equal(result, np.cumsum(x))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fresh = default_device()
+        assert resolve_device(lost.description.index) is fresh is not lost
+        np.testing.assert_array_equal(dmlgpu.cumulative_sum(x), np.cumsum(x))
+    assert "(lost)" in repr(lost)
+    assert array.released
+    assert "released" in repr(array)
+    for use in (array.numpy, lambda: dmlgpu.round(array), lambda: array[1:].numpy(), lambda: lost.allocate(4)):
+        with pytest.raises(DeviceLostError, match="its arrays with it: open another"):
+            use()
+    lost.release()
+    lost.release()
+    fresh.release()
+
+
+def test_a_warning_that_is_an_error_comes_after_the_device_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_module, "_open", {})
+    monkeypatch.setattr(device_module, "_chosen", {})
+    default_device().gpu_device.destroy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeviceLostWarning)
+        with pytest.raises(DeviceLostWarning):
+            dmlgpu.cumulative_sum([1, 2])
+        assert dmlgpu.cumulative_sum([1, 2]).tolist() == [1, 3]
+    default_device().release()
 
 
 def test_pipelines_are_compiled_once(device: Device) -> None:

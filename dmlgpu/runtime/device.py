@@ -12,6 +12,7 @@ from .adapters import ENVIRONMENT_VARIABLE, check_choice, devices, select_adapte
 from .backend import check_process
 from .gpu import Device
 from .memory import Buffer
+from .opening import warn_of_loss
 
 __all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter"]
 
@@ -34,7 +35,7 @@ def default_device() -> Device:
 
 
 def resolve_device(device: Any) -> Device:
-    """Return the device that an argument ``device=`` means; each adapter named is opened once.
+    """Return the device that an argument ``device=`` means; each adapter named is opened once, and anew if lost.
 
     Parameters
     ----------
@@ -47,6 +48,11 @@ def resolve_device(device: Any) -> Device:
         If `device` is of another type.
     DeviceReleasedError
         If this process was forked from one that has used a device.
+
+    Warns
+    -----
+    DeviceLostWarning
+        If the device was lost and another one is opened in its place.
     """
     if isinstance(device, Device):
         return device
@@ -58,13 +64,17 @@ def resolve_device(device: Any) -> Device:
     if found is not None and not found.released:
         return found
     check_process()  # before a lock that another thread may have held when this process was forked
+    lost = None
     with _opening:
         # Asking wgpu for its adapters takes long, so a choice made once is kept.
         found = _chosen.get(choice)
         if found is None or found.released:
             adapter = select_adapter(wanted)
-            found = _open.get(adapter.summary)
+            found = before = _open.get(adapter.summary)
             if found is None or found.released:
                 found = _open[adapter.summary] = Device(adapter)
+                lost = before
             _chosen[choice] = found
-        return found
+    if lost is not None and lost.is_lost:
+        warn_of_loss(lost.summary)
+    return found

@@ -84,6 +84,11 @@ class Lifetime:
         return self._released or self._lost or self.forked
 
     @property
+    def is_lost(self) -> bool:
+        """Whether the device is known to be lost; `lost` asks wgpu."""
+        return self._lost and not self._released
+
+    @property
     def forked(self) -> bool:
         """Whether the device was opened by another process than this one, where nothing below works any longer."""
         return self._process != os.getpid()

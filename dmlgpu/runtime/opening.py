@@ -11,13 +11,22 @@ import wgpu
 
 from .._arguments import instance, integer
 from ..dtypes import by_name
-from ..errors import ArgumentError, ArrayTypeError, DeviceError, SoftwareAdapterWarning, said, shown, with_type
+from ..errors import (
+    ArgumentError,
+    ArrayTypeError,
+    DeviceError,
+    DeviceLostWarning,
+    SoftwareAdapterWarning,
+    said,
+    shown,
+    with_type,
+)
 from ..windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Limits
 from .adapters import AdapterDescription
 from .backend import MAPPABLE_FEATURE, claim_process
 from .cores import usable_cores
 
-__all__ = ["limits_of", "open_adapter", "warn_of_software"]
+__all__ = ["limits_of", "open_adapter", "warn_of_loss", "warn_of_software"]
 
 _FLOAT64_FEATURES = by_name("float64").features
 
@@ -92,6 +101,16 @@ def warn_of_software(adapter: AdapterDescription) -> None:
             SoftwareAdapterWarning,
             stacklevel=_callers_level(),
         )
+
+
+def warn_of_loss(summary: str) -> None:
+    """Warn that another device takes the place of a lost one, at the line that called this package."""
+    warnings.warn(
+        f"the device {summary!r} was destroyed or lost, and another one is opened on the adapter; arrays that were on "
+        "it are gone",
+        DeviceLostWarning,
+        stacklevel=_callers_level(),
+    )
 
 
 def _callers_level() -> int:
