@@ -4,6 +4,7 @@
 # make test-swiftshader, make test-opengl    the suite on two other software devices
 # make test-default-limits    the suite on a device with no more than WebGPU's default limits
 # make matrix    the conformance cases on three software devices and through Dawn: all must have the same digests
+# make fuzz    random programs and files, guided by the lines they reach; what is new goes into tests/data/fuzz
 # make mutation    alter every operator, stride, barrier and guard of the shaders in turn: what the suite notices (long)
 # make test-faults    the faults of files, streams and signals at every point, of which the suite has a sample
 # make test-tint    every shader and a sample of the cases through Tint, the other compiler of WGSL
@@ -14,9 +15,10 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 MUTATION_ARGS ?=
+FUZZ_ARGS ?=
 VENV_BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint test-faults matrix mutation lint setup-demo setup-test swiftshader clean
+.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint test-faults matrix fuzz mutation lint setup-demo setup-test swiftshader clean
 .NOTPARALLEL:
 
 demo: setup-demo
@@ -46,6 +48,9 @@ test-faults: setup-test
 matrix: swiftshader setup-test
 	@DMLGPU_ADAPTER=OpenGL $(PYTHON) scripts/set_up.py test
 	$(VENV_BIN)/python scripts/matrix.py .cache/matrix
+
+fuzz: setup-test
+	$(VENV_BIN)/python -m tests.fuzz $(FUZZ_ARGS)
 
 mutation: export DMLGPU_ADAPTER := Vulkan
 mutation: setup-test

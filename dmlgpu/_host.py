@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .dtypes import ElementType, by_dtype
+from .dtypes import ElementType, by_dtype, has_element_type
 from .errors import ArgumentError, ArrayTypeError, DmlGpuError, HostMemoryError, said, with_type
 from .problem import Layout, packed_strides
 
@@ -37,6 +37,11 @@ def host_array(x: ArrayLike, argument: str = "x") -> NDArray[Any]:
         raise
     except Exception as error:
         raise _no_array(x, argument, error) from error
+    if array is not x and not has_element_type(array.dtype):
+        raise ArrayTypeError(
+            f"{argument} has dtype {array.dtype} as a NumPy array, which has no element type on the device: {argument} is "
+            f"{with_type(x)}; give numbers"
+        )
     by_dtype(array.dtype, argument)
     return array
 

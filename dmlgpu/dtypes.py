@@ -10,7 +10,17 @@ from numpy.typing import DTypeLike
 
 from .errors import ArrayTypeError, with_type
 
-__all__ = ["BOOL", "ELEMENT_TYPES", "ElementType", "by_argument", "by_dml_value", "by_dtype", "by_name", "result_type"]
+__all__ = [
+    "BOOL",
+    "ELEMENT_TYPES",
+    "ElementType",
+    "by_argument",
+    "by_dml_value",
+    "by_dtype",
+    "by_name",
+    "has_element_type",
+    "result_type",
+]
 
 Kind = Literal["bool", "int", "uint", "float"]
 Format = Literal["int", "int64", "f16", "f32", "f64"]
@@ -119,6 +129,11 @@ def by_dtype(dtype: DTypeLike, argument: str = "x") -> ElementType:
             f"one of {_NAMES}"
         )
     return found
+
+
+def has_element_type(dtype: np.dtype[Any]) -> bool:
+    """Whether `by_dtype` finds one."""
+    return dtype in _BY_DTYPE
 
 
 def by_argument(dtype: DTypeLike, argument: str = "dtype") -> ElementType:

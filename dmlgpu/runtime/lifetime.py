@@ -185,7 +185,9 @@ class Lifetime:
             if buffer.device is not self:
                 raise ArrayTypeError(f"the array is on {buffer.device!r}, not on {self!r}; copy it there through NumPy")
             if buffer.gpu_buffer is None:
-                raise ReleasedArrayError("the array's memory was released")
+                raise ReleasedArrayError(
+                    "the array's memory was released: make a new array, and release it after its use"
+                )
             if not buffer.owned:
                 self._liveness.check(buffer.gpu_buffer)
             else:

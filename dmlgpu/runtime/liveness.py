@@ -12,7 +12,15 @@ from typing import Any
 
 import wgpu
 
-from ..errors import ArgumentError, ArrayTypeError, DeviceReleasedError, DmlGpuError, ReleasedArrayError
+from ..errors import (
+    ArgumentError,
+    ArrayTypeError,
+    DeviceReleasedError,
+    DmlGpuError,
+    ReleasedArrayError,
+    said,
+    with_type,
+)
 from .backend import owner_of
 
 __all__ = ["Fault", "FaultKind", "Liveness"]
@@ -88,7 +96,7 @@ class Liveness:
     def fault(self, buffer: Any) -> Fault | None:
         """Return why a buffer cannot be a storage buffer of the device now, or None if it can."""
         if not isinstance(buffer, wgpu.GPUBuffer):
-            return Fault(FaultKind.TYPE, f"is a {type(buffer).__name__}; give a wgpu.GPUBuffer")
+            return Fault(FaultKind.TYPE, f"is {with_type(buffer)}; give a wgpu.GPUBuffer")
         owner = owner_of(buffer)
         if owner is not None and owner is not self._gpu_device:
             return Fault(FaultKind.DEVICE, "belongs to another wgpu device; copy it there, or use its own device")
@@ -99,14 +107,14 @@ class Liveness:
         if buffer.map_state != "unmapped":
             return Fault(FaultKind.MAPPED, f"has map_state {buffer.map_state!r}; call its unmap() first")
         if buffer.size < 4:
-            return Fault(FaultKind.OTHER, f"has a size of {buffer.size} bytes, of which no range can be bound")
+            return Fault(FaultKind.OTHER, f"has a size of {buffer.size} bytes; create one of at least 4")
         try:
             resource = {"buffer": buffer, "offset": 0, "size": 4}
             self._gpu_device.create_bind_group(layout=self._one_buffer, entries=[{"binding": 0, "resource": resource}])
         except wgpu.GPUError as error:
             if self.lost():
-                return Fault(FaultKind.LOST, "is on a device that was destroyed or lost")
+                return Fault(FaultKind.LOST, "is on a device that was destroyed or lost; create it on another one")
             if "destroyed" in str(error):
                 return Fault(FaultKind.DESTROYED, "was destroyed; create another one")
-            return Fault(FaultKind.OTHER, f"cannot be bound: {error}")
+            return Fault(FaultKind.OTHER, f"cannot be bound: {said(error)}")
         return None

@@ -1,0 +1,120 @@
+"""What is fuzzed, the corpus of it, and the search for inputs that belong in there."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import hypothesis
+from hypothesis.strategies import SearchStrategy
+
+import dmlgpu
+
+FOLDER = Path(__file__).parents[1] / "data" / "fuzz"
+"""Where the corpora are: a file for each target, an input on each line."""
+
+Arc = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something to be fuzzed.
+
+    Attributes
+    ----------
+    name : str
+        The name of its corpus.
+    inputs : callable
+        Given the corpus, returns the strategy that draws inputs, each one line of text.
+    check : callable
+        Raises an AssertionError, or anything else that should not be, if an input is treated wrongly.
+    watched : tuple of str
+        The modules of the package, such as ``"array"``, or folders of it, whose lines say whether an input is new.
+    """
+
+    name: str
+    inputs: Callable[[list[str]], SearchStrategy[str]]
+    check: Callable[[str], None]
+    watched: tuple[str, ...]
+
+    @property
+    def path(self) -> Path:
+        """The file of the corpus."""
+        return FOLDER / f"{self.name}.txt"
+
+    def corpus(self) -> list[str]:
+        """Return the inputs of the corpus; lines that begin with # are comments."""
+        lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
+        return [line for line in lines if line and not line.startswith("#")]
+
+    def search(self, seconds: float, report: Callable[[str], None]) -> None:
+        """Draw inputs for a while, and add those that reach something new to the corpus.
+
+        An input that fails is shrunk and raised.
+        """
+        kept = self.corpus()
+        seen: set[Arc] = set()
+        for line in kept:
+            with _arcs(self.watched) as reached:
+                self.check(line)
+            seen |= reached
+        start, tried, before = time.monotonic(), 0, len(kept)
+
+        def one(text: str) -> None:
+            nonlocal tried
+            tried += 1
+            with _arcs(self.watched) as reached:
+                self.check(text)
+            if not reached <= seen:
+                seen.update(reached)
+                kept.append(text)
+
+        while time.monotonic() - start < seconds:
+            # Anew for each round, as what it found is drawn from in the next.
+            given = hypothesis.given(self.inputs(list(kept)))
+            settings = hypothesis.settings(
+                max_examples=500, deadline=None, database=None, suppress_health_check=list(hypothesis.HealthCheck)
+            )
+            try:
+                settings(given(one))()
+            finally:
+                with self.path.open("a", encoding="utf-8") as file:
+                    file.writelines(f"{text}\n" for text in kept[before:])
+                report(f"{self.name}: {tried} inputs, {len(kept) - before} new ones kept, {len(seen)} steps reached")
+                before = len(kept)
+
+
+@contextmanager
+def _arcs(watched: tuple[str, ...]) -> Iterator[set[Arc]]:
+    """Collect the steps from line to line that are made in some modules of the package."""
+    package = Path(dmlgpu.__file__).parent
+    prefixes = tuple(str(package / name) for name in watched)
+    found: set[Arc] = set()
+
+    def calls(frame: FrameType, event: str, argument: Any) -> Any:
+        name = frame.f_code.co_filename
+        if not name.startswith(prefixes):
+            return None
+        last = 0
+
+        def lines(frame: FrameType, event: str, argument: Any) -> Any:
+            nonlocal last
+            if event == "line":
+                found.add((name, last, frame.f_lineno))
+                last = frame.f_lineno
+            return lines
+
+        return lines
+
+    previous = sys.gettrace()
+    sys.settrace(calls)
+    try:
+        yield found
+    finally:
+        sys.settrace(previous)

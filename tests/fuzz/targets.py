@@ -1,0 +1,8 @@
+"""Every target, by name."""
+
+from __future__ import annotations
+
+from .programs import PROGRAMS
+from .target import Target
+
+TARGETS: dict[str, Target] = {target.name: target for target in (PROGRAMS,)}
