@@ -188,24 +188,26 @@ def _first_pair(pairs: NDArray[Any], result: NDArray[Any], expected: NDArray[Any
 
 
 def _opaque(device: Device) -> tuple[str, bool | None]:
-    """Compare scans with and without hiding the float operations of the order from the compiler."""
+    """Compare scans of float32 with and without hiding the float operations of the order from the compiler.
+
+    One type, as this says what a compiler does and not whether results are right: drivers take long to compile.
+    """
     differing = []
     limits = device.limits
-    for dtype in ("float32", "float64"):  # float16 is computed by the same functions as float32
-        for operator in _OPERATORS:
-            x = elements("plain", dtype, (3, 9001), operator)  # strided, as most cases are
-            layout = Layout.packed(x.shape)
-            problem = scan_problem(by_name(dtype), Operator(operator), layout, layout, axis=1)
-            results = []
-            with device.lock:
-                for opaque in (True, False):
-                    try:
-                        device.limits = replace(limits, opaque=opaque)
-                        results.append(_kernels(device, problem, x))
-                    finally:
-                        device.limits = limits
-            if results[0] != results[1]:
-                differing.append(f"{operator} of {dtype}")
+    for operator in _OPERATORS:
+        x = elements("plain", "float32", (3, 9001), operator)  # strided, as most cases are
+        layout = Layout.packed(x.shape)
+        problem = scan_problem(by_name("float32"), Operator(operator), layout, layout, axis=1)
+        results = []
+        with device.lock:
+            for opaque in (True, False):
+                try:
+                    device.limits = replace(limits, opaque=opaque)
+                    results.append(_kernels(device, problem, x))
+                finally:
+                    device.limits = limits
+        if results[0] != results[1]:
+            differing.append(operator)
     if differing:
         return f"it changes the order of operations that it can see ({', '.join(differing)}), so they are hidden", None
     return "it leaves the order of operations alone in two kernels, even where they are not hidden", None
