@@ -146,6 +146,15 @@ class TestVerdict:
         several, one = (Digests.read(Path(name)) for name in ("several.json", "one.json"))
         assert list(several.digests.items()) == list(one.digests.items())
 
+    def test_shares_are_the_whole(self, run: Run, few: list[str]) -> None:
+        for number, done in ((1, 2), (2, 1)):  # two of the three cases have their shaders in common
+            status, out, _ = run("verify", "--share", f"{number}/2", "--digest", f"{number}.json")
+            assert status == 0
+            assert f"PASSED: {done} of {done} case" in out
+        parts = [Digests.read(Path(name)).digests for name in ("1.json", "2.json")]
+        assert run("verify", "--digest", "all.json").status == 0
+        assert parts[0] | parts[1] == Digests.read(Path("all.json")).digests
+
     def test_a_process_that_ends_fails_the_run(self, run: Run, few: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(execution, "_check_group", end)
         status, out, _ = run("verify", "--jobs", "2")
@@ -329,6 +338,10 @@ BAD = {
         "--compare a b --full --device 0",
         "--compare reads files only; leave --device and --full out",
     ),
+    "share of too many": ("--share 5/4", "argument --share: '5/4' is no share of the cases, such as 1/4 to 4/4"),
+    "no share": ("--share 0/4", "argument --share: '0/4' is no share of the cases"),
+    "half a share": ("--share 1", "argument --share: '1' is no share of the cases"),
+    "empty share": (f"--share 2/2 --case {ONE}", "share 2 of 2 has no case: take fewer shares"),
     "no jobs": ("--jobs 0", "argument --jobs: '0' is not a number of processes from 1 to 16"),
     "too many jobs": ("--jobs 17", "argument --jobs: '17' is not a number of processes from 1 to 16"),
     "jobs of the oracle": ("--oracle --digest x --jobs 2", "leave --device, --jobs and --json out"),

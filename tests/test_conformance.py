@@ -27,6 +27,7 @@ from dmlgpu.conformance import (
     oracle_outcome,
     parse,
     probe,
+    share,
     suite,
 )
 from dmlgpu.conformance.elements import FAMILIES, elements
@@ -104,6 +105,16 @@ class TestSuite:
         assert sorts >= set(product(scans, ("strided", "quads", "separate", "shared", 0, 1)))
         assert sorts >= set(product(scans[:-1], ["in_output"]))  # a chain cannot read what it has written
         assert sorts >= set(product(formats, ("strided", "quads")))
+
+    @pytest.mark.parametrize("shares", [1, 3, 4])
+    def test_shares_are_all_cases_and_have_no_shaders_of_scans_in_common(self, shares: int) -> None:
+        parts = [share(SUITE, number, shares) for number in range(shares)]
+        assert sorted(case.name for part in parts for case in part) == sorted(case.name for case in SUITE)
+        sorts = [{(case.column, case.dtype.removeprefix("u")) for case in part} for part in parts]
+        assert sum(map(len, sorts)) == len(set().union(*sorts))
+        for part, these in zip(parts, sorts, strict=True):
+            assert part == [case for case in SUITE if (case.column, case.dtype.removeprefix("u")) in these]
+            assert len(part) > len(SUITE) / shares / 2
 
     @pytest.mark.parametrize("cases", [SUITE, FULL], ids=["default", "full"])
     def test_every_layout_is_there(self, cases: list[Case]) -> None:

@@ -225,6 +225,12 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
         help="run only this case, or those of the full suite that match a pattern with *; may be given several times",
     )
     parser.add_argument(
+        "--share",
+        metavar="K/N",
+        type=_share,
+        help="run only the K-th of N parts of the cases, for drivers that take long to compile",
+    )
+    parser.add_argument(
         "--jobs",
         metavar="N",
         type=_jobs,
@@ -283,6 +289,14 @@ def _jobs(text: str) -> int:
     if text not in map(str, range(1, _MOST_JOBS + 1)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes from 1 to {_MOST_JOBS}")
     return int(text)
+
+
+def _share(text: str) -> tuple[int, int]:
+    """Read which of how many parts."""
+    number, _, shares = text.partition("/")
+    if not all(part.isascii() and part.isdigit() for part in (number, shares)) or not 1 <= int(number) <= int(shares):
+        raise argparse.ArgumentTypeError(f"{text!r} is no share of the cases, such as 1/4 to 4/4")
+    return int(number), int(shares)
 
 
 def _names(text: str) -> list[str]:

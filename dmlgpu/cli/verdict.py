@@ -22,11 +22,14 @@ __all__ = ["Verdict", "driver_of", "reproduction"]
 _SHOWN = 10
 _WIDTH = 110
 _DAWN = ", through Dawn "
+_PAGE = ", through a page in "
 _SIGNS = {True: "ok", False: "FAILED", None: "--"}
 
 
 def reproduction(device: str, case: str, driver: str = "") -> str:
     """Return the one line that runs a case on a device again; `driver` is what `driver_of` says of it."""
+    if _PAGE in driver:
+        return f"python scripts/in_browser.py --case {shlex.quote(case)}"
     file = os.environ.get("VK_DRIVER_FILES")
     prefix = f"VK_DRIVER_FILES={shlex.quote(file)} " if file else ""
     if _DAWN in driver:
@@ -36,9 +39,7 @@ def reproduction(device: str, case: str, driver: str = "") -> str:
 
 def driver_of(device: Device) -> str:
     """Return the driver of a device as it names itself, and what lies between it and wgpu's API."""
-    from ..runtime.backend import implementation
-
-    return f"{device.description.driver or 'unnamed driver'}, through {implementation()}"
+    return f"{device.description.driver or 'unnamed driver'}, through {device.implementation}"
 
 
 @dataclass(frozen=True)

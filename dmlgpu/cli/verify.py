@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..conformance import Case, Digests, Outcome, Probe, checking, oracle_outcome, parse, probe, suite
+from ..conformance import Case, Digests, Outcome, Probe, checking, oracle_outcome, parse, probe, share, suite
 from ..conformance.digests import ORACLE
 from ..errors import DeviceReleasedError
 from .arguments import package_version
@@ -23,7 +23,7 @@ from .verdict import Verdict, driver_of
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["run_verify"]
+__all__ = ["chosen_cases", "run_verify", "verify_device"]
 
 _SHOWN_DIGESTS = 20
 _WORTH_TWO = 500
@@ -36,12 +36,16 @@ def run_verify(arguments: Namespace) -> int:
     _check(arguments)
     if arguments.compare is not None:
         return run_compare([Path(name) for name in arguments.compare])
-    cases = _chosen(arguments)
+    cases = chosen_cases(arguments)
     if arguments.oracle:
         return _oracle(cases, Path(arguments.digest))
     from ..runtime.device import resolve_device
 
-    device = resolve_device(arguments.device)
+    return verify_device(resolve_device(arguments.device), cases, arguments)
+
+
+def verify_device(device: Device, cases: Sequence[Case], arguments: Namespace) -> int:
+    """Verify a device, say what was found, and write the files that are asked for; return the exit status."""
     verdict = _verify(device, cases, probing=arguments.case is None, jobs=_jobs(arguments, device, len(cases)))
     if arguments.case is not None and len(verdict.outcomes) <= _SHOWN_DIGESTS:
         for outcome in verdict.outcomes:
@@ -73,6 +77,7 @@ def _check(arguments: Namespace) -> None:
         "--device": arguments.device is not None,
         "--case": arguments.case is not None,
         "--full": arguments.full,
+        "--share": arguments.share is not None,
         "--jobs": arguments.jobs is not None,
         "--digest": arguments.digest is not None,
         "--json": arguments.json is not None,
@@ -94,11 +99,22 @@ def _check(arguments: Namespace) -> None:
     check_outputs({"--digest": arguments.digest, "--json": arguments.json})
 
 
-def _chosen(arguments: Namespace) -> list[Case]:
-    if arguments.case is None:
-        return list(suite(arguments.full))
+def chosen_cases(arguments: Namespace) -> list[Case]:
+    """Return the cases that the arguments ask for."""
+    cases = _named(arguments.case) if arguments.case is not None else list(suite(arguments.full))
+    if arguments.share is None:
+        return cases
+    number, shares = arguments.share
+    chosen = share(cases, number - 1, shares)
+    if not chosen:
+        raise CommandError(f"share {number} of {shares} has no case: take fewer shares")
+    return chosen
+
+
+def _named(names: Sequence[str]) -> list[Case]:
+    """Return the cases with these names, or of the full suite that match them."""
     cases: dict[str, Case] = {}
-    for name in arguments.case:
+    for name in names:
         if any(sign in name for sign in "*?["):
             matching = {case.name: case for case in suite(full=True) if fnmatchcase(case.name, name)}
             if not matching:
@@ -111,14 +127,12 @@ def _chosen(arguments: Namespace) -> list[Case]:
 
 def _jobs(arguments: Namespace, device: Device, cases: int) -> int:
     """Return how many processes share the cases: by default two where drivers compile on one core of the CPU."""
-    from ..runtime.backend import implementation
-
-    is_own = implementation().startswith(_NATIVE)
+    is_own = device.implementation.startswith(_NATIVE)
     if arguments.jobs is None:
         return 2 if device.description.is_software and is_own and cases > _WORTH_TWO else 1
     if arguments.jobs > 1 and not is_own:
         raise CommandError(
-            f"--jobs {arguments.jobs} would not verify {implementation()}, which this process alone has in wgpu's "
+            f"--jobs {arguments.jobs} would not verify {device.implementation}, which this process alone has in wgpu's "
             "place; use --jobs 1"
         )
     return int(arguments.jobs)

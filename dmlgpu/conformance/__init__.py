@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .cases import Case, ConvertCase, RoundCase, ScanCase
 from .digests import Digests, Disagreement, compare
-from .execution import Outcome, check, checking, compute, digest, oracle_outcome
+from .execution import Outcome, check, checking, compute, digest, oracle_outcome, share
 from .names import parse
 from .placement import Placement
 from .probes import Probe, probe
@@ -33,5 +33,6 @@ __all__ = [
     "oracle_outcome",
     "parse",
     "probe",
+    "share",
     "suite",
 ]

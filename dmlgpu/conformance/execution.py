@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
+from operator import itemgetter
 from signal import SIG_IGN, SIGINT, signal
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -27,7 +28,7 @@ from .elements import random_words
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["Outcome", "check", "checking", "compute", "digest", "oracle_outcome"]
+__all__ = ["Outcome", "check", "checking", "compute", "digest", "oracle_outcome", "share"]
 
 
 @dataclass(frozen=True)
@@ -106,11 +107,8 @@ def checking(
     if processes == 1:
         yield _in_turn(device, cases, keeps)
         return
-    groups: dict[tuple[str, str], list[tuple[int, Case]]] = defaultdict(list)
-    for number, case in enumerate(cases):
-        groups[case.column, _format(case.dtype)].append((number, case))
     # What takes longest to compile comes first, so that no process is left with it at the end.
-    in_order = sorted(groups.values(), key=lambda group: not group[0][1].column.endswith(_LONG))
+    in_order = sorted(_groups(cases), key=lambda group: not group[0][1].column.endswith(_LONG))
     context = get_context("spawn")  # a device does not survive a fork
     stop = context.Event()
     pool = ProcessPoolExecutor(processes, context, initializer=_open, initargs=(device.description.index, stop))
@@ -119,6 +117,23 @@ def checking(
     finally:
         stop.set()
         pool.shutdown(cancel_futures=True)
+
+
+def share(cases: Sequence[Case], number: int, shares: int) -> list[Case]:
+    """Return one of several parts of the cases, for drivers that take long to compile: the first has number 0.
+
+    Cases of one format, operator and kernel are in one part, as they have shaders in common.
+    """
+    chosen = sorted((one for group in _groups(cases)[number::shares] for one in group), key=itemgetter(0))
+    return [case for _, case in chosen]
+
+
+def _groups(cases: Sequence[Case]) -> list[list[tuple[int, Case]]]:
+    """Return the cases of each format, operator and kernel, with their positions in `cases`."""
+    groups: dict[tuple[str, str], list[tuple[int, Case]]] = defaultdict(list)
+    for number, case in enumerate(cases):
+        groups[case.column, _format(case.dtype)].append((number, case))
+    return list(groups.values())
 
 
 def _in_turn(device: Device, cases: Sequence[Case], keeps: Mapping[str, bool]) -> Iterator[tuple[int, Outcome]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 from .._arguments import instance
 from .._sections import Section
 from ..errors import ArrayTypeError, DeviceLostError, DeviceReleasedError, ReleasedArrayError
+from . import backend
 from .adapters import AdapterDescription
 from .backend import end_calls_before_destroy
 from .liveness import Fault, Liveness
@@ -77,6 +78,11 @@ class Lifetime:
     def summary(self) -> str:
         """The adapter's one-line summary, as wgpu gives it."""
         return self.description.summary
+
+    @property
+    def implementation(self) -> str:
+        """The implementation of WebGPU below, with its version."""
+        return backend.implementation()
 
     @property
     def released(self) -> bool:
