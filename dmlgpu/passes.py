@@ -51,6 +51,19 @@ class PipelineKey:
     slots: tuple[tuple[str, str], ...]
     constants: tuple[tuple[str, int], ...]
 
+    @property
+    def bindings(self) -> dict[int, str]:
+        """The types of its bindings, in WebGPU's words, by number: uniforms, input, output and state."""
+        slots = dict(self.slots)
+        found = {0: "uniform"}
+        if "input" in slots:  # else the kernel only uses the state
+            if not slots["input"].startswith("in_output"):
+                found[1] = "read-only-storage" if slots["input"].startswith("separate") else "storage"
+            found[2] = "storage"
+        if "element" in slots:
+            found[3] = "storage"  # scans have state
+        return found
+
 
 @dataclass(frozen=True)
 class Pass:

@@ -24,7 +24,7 @@ def main() -> None:
         unpack(["mesa-vulkan-drivers"], TARGET, release="bookworm-backports")
     if not library.is_file():
         fail(f"the package mesa-vulkan-drivers has no {library.relative_to(TARGET)}")
-    # With its full path, where the package's own file has a name to look up; anew each time, as a checkout may have moved.
+    # With its full path, where the package's own file has a name to look up. Anew each time: a checkout may have moved.
     icd = {"library_path": str(library), "api_version": "1.4"}
     ICD.write_text(json.dumps({"file_format_version": "1.0.0", "ICD": icd}))
 

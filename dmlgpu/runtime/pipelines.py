@@ -22,14 +22,6 @@ class Pipeline:
     layout: Any
 
 
-_INPUT = {
-    "separate": "read-only-storage",
-    "separate_quads": "read-only-storage",
-    "shared": "storage",
-    "shared_quads": "storage",
-}
-
-
 class Pipelines:
     """A cache of pipelines.
 
@@ -61,15 +53,7 @@ class Pipelines:
             return found
         self.misses += 1
         shader, module = self._module(key)
-        slots = dict(key.slots)
-        bindings = {0: "uniform"}
-        if "input" in slots:  # else the kernel only uses the state
-            bindings[2] = "storage"
-            if slots["input"] in _INPUT:
-                bindings[1] = _INPUT[slots["input"]]
-        if "element" in slots:
-            bindings[3] = "storage"  # scans have state
-        layout, pipeline_layout = self._layout(tuple(sorted(bindings.items())))
+        layout, pipeline_layout = self._layout(tuple(key.bindings.items()))
         try:
             pipeline = self._gpu_device.create_compute_pipeline(
                 layout=pipeline_layout,

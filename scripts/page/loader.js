@@ -1,0 +1,97 @@
+// Runs plans of dmlgpu by WebGPU. dmlgpu/export.py says what a plan holds.
+
+const { STORAGE, UNIFORM, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage;
+
+export class Runner {
+  // readShader: a function that takes a shader's name and returns a promise of its WGSL.
+  constructor(device, readShader) {
+    this.device = device;
+    this.readShader = readShader;
+    this.modules = new Map();
+    this.pipelines = new Map();
+  }
+
+  // Runs a plan over buffers that begin with the given bytes: {input, output}, or {output} where that holds both.
+  // Returns a promise of the output's bytes afterwards; an error of WebGPU rejects it.
+  async run(plan, contents) {
+    const filters = ["validation", "internal", "out-of-memory"];
+    filters.forEach((filter) => this.device.pushErrorScope(filter));
+    const made = [];
+    let bytes, failure;
+    try {
+      bytes = await this.runUnguarded(plan, contents, made);
+    } catch (error) {
+      failure = error;
+    }
+    made.forEach((buffer) => buffer.destroy());
+    for (const _ of filters) failure = (await this.device.popErrorScope()) ?? failure;
+    if (failure) throw failure;
+    return bytes;
+  }
+
+  async runUnguarded(plan, contents, made) {
+    const buffers = {};
+    for (const [name, size] of Object.entries(plan.buffers)) {
+      if (size) buffers[name] = this.buffer(made, size, STORAGE | COPY_SRC | COPY_DST, contents[name]);
+    }
+    const encoder = this.device.createCommandEncoder();
+    const compute = encoder.beginComputePass();
+    for (const pass of plan.passes) {
+      const { pipeline, layout } = await this.pipeline(pass);
+      const uniforms = this.buffer(made, 4 * pass.uniforms.length, UNIFORM, new Uint32Array(pass.uniforms));
+      const entries = pass.bindings.map(({ binding, type, buffer, offset, size }) => ({
+        binding,
+        resource: type === "uniform" ? { buffer: uniforms } : { buffer: buffers[buffer], offset, size },
+      }));
+      compute.setPipeline(pipeline);
+      compute.setBindGroup(0, this.device.createBindGroup({ layout, entries }));
+      compute.dispatchWorkgroups(...pass.grid);
+    }
+    compute.end();
+    const result = this.buffer(made, plan.buffers.output, MAP_READ | COPY_DST);
+    encoder.copyBufferToBuffer(buffers.output, 0, result, 0, result.size);
+    this.device.queue.submit([encoder.finish()]);
+    await result.mapAsync(GPUMapMode.READ);
+    return result.getMappedRange().slice(0);
+  }
+
+  // Returns a buffer that begins with the bytes of a typed array, where one is given.
+  buffer(made, size, usage, content) {
+    const buffer = this.device.createBuffer({ size, usage, mappedAtCreation: content !== undefined });
+    made.push(buffer);
+    if (content !== undefined) {
+      const bytes = new Uint8Array(content.buffer, content.byteOffset, content.byteLength);
+      new Uint8Array(buffer.getMappedRange()).set(bytes);
+      buffer.unmap();
+    }
+    return buffer;
+  }
+
+  // Returns the pipeline of a pass and the layout of its bind group, from earlier passes if one had the same.
+  async pipeline({ shader, constants, bindings }) {
+    const types = bindings.map(({ binding, type }) => ({ binding, type }));
+    const key = JSON.stringify([shader, constants, types]);
+    if (!this.pipelines.has(key)) {
+      const layout = this.device.createBindGroupLayout({
+        entries: types.map(({ binding, type }) => ({ binding, visibility: GPUShaderStage.COMPUTE, buffer: { type } })),
+      });
+      const pipeline = await this.device.createComputePipelineAsync({
+        layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+        compute: { module: await this.module(shader), entryPoint: "main", constants },
+      });
+      this.pipelines.set(key, { pipeline, layout });
+    }
+    return this.pipelines.get(key);
+  }
+
+  async module(name) {
+    if (!this.modules.has(name)) {
+      const module = this.device.createShaderModule({ label: name, code: await this.readShader(name) });
+      for (const { type, message, lineNum, linePos } of (await module.getCompilationInfo()).messages) {
+        if (type === "error") throw new Error(`${name}:${lineNum}:${linePos}: ${message}`);
+      }
+      this.modules.set(name, module);
+    }
+    return this.modules.get(name);
+  }
+}
