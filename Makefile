@@ -3,6 +3,9 @@
 # make lint    ruff and mypy
 # make test-swiftshader, make test-opengl    the suite on two other software devices
 # make test-default-limits    the suite on a device with no more than WebGPU's default limits
+# make test-mesa25    a newer lavapipe: dmlgpu verify, and the tests that a compiler or driver can change
+# make test-browser    the conformance cases in a page of headless Chromium
+# make test-dawn-mesa25    the conformance cases through Dawn on the newer lavapipe, which keeps subnormal numbers
 # make matrix    the conformance cases on three software devices and through Dawn: all must have the same digests
 # make fuzz    random programs and files, guided by the lines they reach; what is new goes into tests/data/fuzz
 # make mutation    alter every operator, stride, barrier and guard of the shaders in turn: what the suite notices (long)
@@ -10,15 +13,24 @@
 # make test-tint    every shader and a sample of the cases through Tint, the other compiler of WGSL
 #
 # Each does its own set-up first (scripts/set_up.py) and can be run again and again. PYTHON= chooses the Python that the
-# environment .venv is made with, DMLGPU_ADAPTER= the device, PYTEST_ARGS= adds to pytest's arguments.
+# environment .venv is made with, DMLGPU_ADAPTER= the device, PYTEST_ARGS= adds to pytest's arguments, and VERIFY_ARGS= to
+# those of dmlgpu verify with Mesa 25 and in the browser.
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+VERIFY_ARGS ?=
 MUTATION_ARGS ?=
 FUZZ_ARGS ?=
 VENV_BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint test-faults matrix fuzz mutation lint setup-demo setup-test swiftshader clean
+# What depends on a driver's compiler, scheduling and objects; the kernels have dmlgpu verify besides.
+MESA25_TESTS := tests/test_scan_kernels.py::test_windows $(foreach name,exceptional compensated elementwise_kernels device \
+	directml_execute,tests/test_$(name).py)
+ON_MESA25 := DMLGPU_ADAPTER=Vulkan VK_DRIVER_FILES=$(CURDIR)/.cache/mesa25/lavapipe.json \
+	LD_LIBRARY_PATH=$(CURDIR)/.cache/mesa25/usr/lib/$(shell uname -m)-linux-gnu
+
+.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint test-faults test-mesa25 verify-mesa25 \
+	test-browser test-dawn-mesa25 matrix fuzz mutation lint setup-demo setup-test swiftshader mesa25 chromium clean
 .NOTPARALLEL:
 
 demo: setup-demo
@@ -45,6 +57,18 @@ test-faults: export DMLGPU_TEST_FAULTS := all
 test-faults: setup-test
 	$(VENV_BIN)/python -m pytest $(FAULT_TESTS) $(PYTEST_ARGS)
 
+test-mesa25: verify-mesa25
+	$(ON_MESA25) $(VENV_BIN)/python -m pytest $(MESA25_TESTS) $(PYTEST_ARGS)
+
+verify-mesa25: setup-test mesa25
+	$(ON_MESA25) $(VENV_BIN)/python -m dmlgpu verify $(VERIFY_ARGS)
+
+test-browser: setup-test chromium
+	$(VENV_BIN)/python scripts/in_browser.py $(VERIFY_ARGS)
+
+test-dawn-mesa25: setup-test mesa25
+	$(ON_MESA25) $(VENV_BIN)/python scripts/on_dawn.py dmlgpu verify --jobs 1 $(VERIFY_ARGS)
+
 matrix: swiftshader setup-test
 	@DMLGPU_ADAPTER=OpenGL $(PYTHON) scripts/set_up.py test
 	$(VENV_BIN)/python scripts/matrix.py .cache/matrix
@@ -64,8 +88,8 @@ lint: setup-test
 setup-demo setup-test: setup-%:
 	@$(PYTHON) scripts/set_up.py $*
 
-swiftshader:
-	@$(PYTHON) scripts/swiftshader.py
+swiftshader mesa25 chromium:
+	@$(PYTHON) scripts/$@.py
 
 clean:
 	rm -rf .venv .cache build dist examples/output

@@ -162,7 +162,7 @@ class PageDevice:
         self.summary = summary
         self.implementation = f"a page in {product(opened['browser'])}"
         self.limits = Limits()
-        self.lock = nullcontext()
+        self.lock = self.section = nullcontext()
 
     def allocate(self, nbytes: int) -> Memory:
         """Return zero-filled memory; like a device's, it may be somewhat larger."""
