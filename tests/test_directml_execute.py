@@ -168,6 +168,68 @@ def test_a_device_is_chosen_by_name(device: Device) -> None:
         dml.execute(SUM(t, t, 0), np.array([1, 2, 3], np.int32), device="no such adapter")
 
 
+# Semantics, in values that any order of operations gives
+
+INF, NOT = np.inf, np.nan
+
+
+@pytest.mark.parametrize(
+    ("kind", "x", "exclusive"),
+    [
+        (SUM, [INF, 1, 2], [0, INF, INF]),
+        (SUM, [1, -INF, 2, INF], [0, 1, -INF, -INF]),
+        (SUM, [1, NOT, 2], [0, 1, NOT]),
+        (SUM, [3e38, 3e38, -3e38], [0, 3e38, INF]),
+        (PRODUCT, [0, 5, 2], [1, 0, 0]),
+        (PRODUCT, [INF, 0, 2], [1, INF, NOT]),
+        (PRODUCT, [2, NOT, 0], [1, 2, NOT]),
+        (PRODUCT, [-0.0, 2, -3], [1, -0.0, -0.0]),
+    ],
+)
+@pytest.mark.parametrize("direction", dml.DML_AXIS_DIRECTION, ids=lambda d: d.name[19:])
+def test_an_exclusive_scan_is_no_inclusive_one_taken_back(
+    device: Device, kind: Any, x: list[float], exclusive: list[float], direction: dml.DML_AXIS_DIRECTION
+) -> None:
+    """The identity comes first in the axis direction; subtracting or dividing would give NaN for these."""
+    step = -1 if direction == dml.DML_AXIS_DIRECTION_DECREASING else 1
+    t = tensor((len(x),))
+    y = dml.execute(kind(t, t, 0, direction, True), np.array(x, np.float32)[::step], device=device)
+    assert reference.first_difference(y, np.array(exclusive, np.float32)[::step].copy()) is None
+
+
+@pytest.mark.parametrize("kind", [SUM, PRODUCT])
+def test_an_axis_of_size_1(device: Device, kind: Any) -> None:
+    """Inclusive copies, bit for bit; exclusive fills with the identity."""
+    x = np.array([[-0.0], [NOT], [-INF], [7.5], [1e-40]], np.float32)
+    t = tensor(x.shape)
+    assert dml.execute(kind(t, t, 1), x, device=device).view(np.uint32).tolist() == x.view(np.uint32).tolist()
+    identity = 0.0 if kind is SUM else 1.0
+    for direction in dml.DML_AXIS_DIRECTION:
+        y = dml.execute(kind(t, t, 1, direction, True), x, device=device)
+        assert reference.first_difference(y, np.full_like(x, identity)) is None
+
+
+@pytest.mark.parametrize("element", [e for e in ELEMENT_TYPES if e.kind in ("int", "uint")], ids=str)
+def test_integers_wrap(device: Device, element: Any) -> None:
+    least, most = int(np.iinfo(element.dtype).min), int(np.iinfo(element.dtype).max)
+    t = tensor((4,), element.name)
+    x = np.array([most, 1, most, 2], element.dtype)
+    mask = 2 ** (8 * element.itemsize) - 1
+    totals = [most, most + 1, 2 * most + 1, 2 * most + 3]
+    products = [most, most, most * most, 2 * most * most]
+    for kind, exact in ((SUM, totals), (PRODUCT, products)):
+        wrapped = [((value - least) & mask) + least for value in exact]
+        assert dml.execute(kind(t, t, 0), x, device=device).tolist() == wrapped
+
+
+def test_float16_is_computed_in_float32_and_rounded_once(device: Device) -> None:
+    t = tensor((4,), "float16")
+    total = dml.execute(SUM(t, t, 0), np.array([2048, 1, 1, 65000], np.float16), device=device)
+    assert total.tolist() == [2048, 2048, 2050, INF]  # in float16 2048 + 1 + 1 is 2048
+    product = dml.execute(PRODUCT(t, t, 0), np.array([256, 256, 2**-8, 3], np.float16), device=device)
+    assert product.tolist() == [256, INF, 256, 768]
+
+
 # Strides
 
 

@@ -139,6 +139,16 @@ def test_execution_flags_change_no_result(session: Session, flags: int) -> None:
     table.BindOutputs(1, buffer_binding(target))
     session.submit((initializer, session.table(initializer)), (compiled, table))
     assert floats(session, target) == [1, 3, 6]
+    # ALLOW_HALF_PRECISION_COMPUTATION would allow 2048 at the end.
+    half = tensor(3, DataType=dml.DML_TENSOR_DATA_TYPE_FLOAT16)
+    compiled = session.compile(SUM(half, half, 0), flags)
+    initializer = session.device.CreateOperatorInitializer(1, [compiled])
+    table = session.table(compiled)
+    source = session.buffer(np.array([2048, 1, 1, 0], np.float16).view(np.uint8))
+    table.BindInputs(1, buffer_binding(source))
+    table.BindOutputs(1, buffer_binding(target))
+    session.submit((initializer, session.table(initializer)), (compiled, table))
+    assert session.read(target).view(np.float16)[:3].tolist() == [2048, 2048, 2050]
 
 
 # Recording
