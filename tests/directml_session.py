@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,18 @@ def array_binding(*bindings: dml.DML_BUFFER_BINDING) -> dml.DML_BINDING_DESC:
     return dml.DML_BINDING_DESC(
         dml.DML_BINDING_TYPE_BUFFER_ARRAY, dml.DML_BUFFER_ARRAY_BINDING(len(bindings), bindings)
     )
+
+
+def slips(message: str) -> list[str]:
+    """Return what is wrong with the English of a message: articles, plurals, and None where a word belongs."""
+    things = "inputs|outputs|operators|values|bytes|elements|dimensions|bindings|levels|are"
+    patterns = (
+        r"\ba (?:[AEIOaeio]\w+|ndarray)",
+        r"\ban (?!ndarray)[^AEIOaeio]\w*",
+        rf"(?<![-^\d])1 (?:{things})\b",
+        r"(?<!is )\bNone\b",
+    )
+    return [found for pattern in patterns for found in re.findall(pattern, message)]
 
 
 def oracle(struct: Any, x: NDArray[Any]) -> NDArray[Any]:

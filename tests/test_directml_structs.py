@@ -17,6 +17,8 @@ from dmlgpu import directml as dml
 from dmlgpu.errors import ArrayTypeError, DirectMLError, FrozenFieldError
 from dmlgpu.problem import Layout
 
+from .directml_session import slips
+
 FIELDS = {
     "DML_BUFFER_TENSOR_DESC": [
         "DataType",
@@ -235,8 +237,9 @@ WRONG_TYPES = [
 
 @pytest.mark.parametrize(("make", "message"), WRONG_TYPES, ids=[message for _, message in WRONG_TYPES])
 def test_wrong_types_raise_when_a_description_is_made(make: Any, message: str) -> None:
-    with pytest.raises(ArrayTypeError, match=message):
+    with pytest.raises(ArrayTypeError, match=message) as caught:
         make()
+    assert not slips(str(caught.value))
 
 
 OUT_OF_RANGE = [
@@ -364,3 +367,11 @@ def test_calculated_size_of_a_wrong_tensor(arguments: Any, message: str) -> None
     with pytest.raises(DirectMLError, match="DMLCalcBufferTensorSize: " + message) as caught:
         dml.DMLCalcBufferTensorSize(*arguments)
     assert caught.value.hresult == dml.E_INVALIDARG
+
+
+def test_slips_of_messages_are_found() -> None:
+    """The check that every test of a message makes."""
+    assert slips("the operator has 1 inputs while 1 are bound") == ["1 inputs", "1 are"]
+    assert slips("op is a IDMLOperator; give it an str, not a ndarray") == ["a IDMLOperator", "a ndarray", "an str"]
+    assert slips("Strides None need 4 bytes; Axis is None") == ["None"]
+    assert not slips("an int, an ndarray, a uint8, 1 input, 2 inputs, at most 2^32-1 elements, 11 bytes; Axis is None")

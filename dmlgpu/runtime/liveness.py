@@ -107,7 +107,7 @@ class Liveness:
         if buffer.map_state != "unmapped":
             return Fault(FaultKind.MAPPED, f"has map_state {buffer.map_state!r}; call its unmap() first")
         if buffer.size < 4:
-            return Fault(FaultKind.OTHER, f"has a size of {buffer.size} bytes; create one of at least 4")
+            return Fault(FaultKind.OTHER, f"has size {buffer.size}; create one of at least 4 bytes")
         try:
             resource = {"buffer": buffer, "offset": 0, "size": 4}
             self._gpu_device.create_bind_group(layout=self._one_buffer, entries=[{"binding": 0, "resource": resource}])
