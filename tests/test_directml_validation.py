@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import re
 from typing import Any
@@ -433,6 +434,27 @@ def test_any_description_is_valid_or_invalid(desc: Any, level: dml.DML_FEATURE_L
     else:
         assert broken.hresult == dml.E_INVALIDARG
         assert re.match(r"(DML_OPERATOR_DESC|CUMULATIVE_(SUMMATION|PRODUCT)|ELEMENT_WISE_ROUND): ", str(broken))
+
+
+@settings(max_examples=500)
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 12)), min_size=1, max_size=4))
+def test_an_output_is_said_to_share_memory_only_if_it_does(dims: list[tuple[int, int]]) -> None:
+    """Of every refused layout, by counting the places of its elements."""
+    sizes, strides = zip(*dims, strict=True)
+    places = [sum(map(int.__mul__, index, strides)) for index in itertools.product(*map(range, sizes))]
+    shares = len(set(places)) < len(places)
+    t = tensor(Sizes=sizes, Strides=strides)
+    message = ""
+    try:
+        validate_operator(rounded(InputTensor=tensor(Sizes=sizes), OutputTensor=t))
+    except DirectMLError as error:
+        message = str(error)
+    said = "elements share memory" in message
+    assert said or not message or "dimensions interleave" in message
+    assert shares or not said
+    assert message or not shares
+    # Two dimensions are decided; of more, what only three of them do together is said to interleave.
+    assert said or not shares or sum(size > 1 for size in sizes) > 2
 
 
 def test_messages_name_both_tensors_and_both_values() -> None:
