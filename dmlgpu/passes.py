@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .dtypes import ElementType
+from .errors import ArgumentError
 from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Range, Window, byte_range
 
 __all__ = [
@@ -136,7 +137,7 @@ class Bindings:
 def bind(window: Window, elements: tuple[ElementType, ElementType], one_buffer: bool, limits: Limits) -> Bindings:
     """Return how to bind a window's input and output, which may be in one buffer."""
     dims = (*window.batch, window.axis)
-    align = limits.offset_alignment
+    align = limits.binding_alignment
     read = byte_range(window.input_offset, [(d.size, d.input_stride) for d in dims], elements[0].itemsize, align)
     written = byte_range(window.output_offset, [(d.size, d.output_stride) for d in dims], elements[1].itemsize, align)
     if not one_buffer:
@@ -149,8 +150,19 @@ def bind(window: Window, elements: tuple[ElementType, ElementType], one_buffer: 
 
 
 def grid_of(workgroups: int, limits: Limits) -> tuple[int, int, int]:
-    """Return a grid of at least `workgroups`, in rows where one dimension cannot hold them."""
+    """Return a grid of at least `workgroups`, in rows where one dimension cannot hold them.
+
+    Raises
+    ------
+    ArgumentError
+        If two dimensions cannot hold them.
+    """
     rows = -(-workgroups // limits.workgroups)
+    if rows > limits.workgroups:
+        raise ArgumentError(
+            f"a dispatch needs {workgroups} workgroups, and the device allows {limits.workgroups} in each of two "
+            "dimensions of a grid: allow more, split the arrays, or choose another device"
+        )
     return -(-workgroups // rows), rows, 1
 
 

@@ -43,7 +43,7 @@ def any_placement(problem: ScanProblem | ElementwiseProblem, limits: Limits) -> 
     """
     window, elements = _whole(problem)
     # Half a binding for each tensor, should both lie so near that they share one.
-    capacity = limits.binding_bytes // 2 - (limits.offset_alignment + 4)
+    capacity = limits.binding_bytes // 2 - (limits.binding_alignment + 4)
     itemsizes = (elements[0].itemsize, elements[1].itemsize)
     return chunk_sizes((*window.batch, window.axis), itemsizes, capacity, limits.dispatch_elements)
 
@@ -142,6 +142,6 @@ def _chunks(problem: ScanProblem | ElementwiseProblem, limits: Limits, one_buffe
         if one_buffer and not is_in_place(problem):
             capacity //= 2  # so that one binding holds both where two would meet
         # A window's range begins and ends anywhere within the alignment.
-        capacity -= limits.offset_alignment + 4
+        capacity -= limits.binding_alignment + 4
     itemsizes = (elements[0].itemsize, elements[1].itemsize)
     return chunk_sizes((*window.batch, window.axis), itemsizes, capacity, limits.dispatch_elements)

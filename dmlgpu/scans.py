@@ -106,6 +106,9 @@ def scan_passes(
     elif kernel == "chain":
         in_loops = _in_words(problem, limits)
         chunks[-1] = min(chunks[-1], (_MAX_TILES_OF_A_CHAIN_IN_LOOPS if in_loops else _MAX_TILES_OF_A_CHAIN) * TILE)
+    tiles = -(-min(chunks[-1], length) // TILE)
+    record = 6 * (problem.accumulator_size // 4) + 1 if kernel == "chain" else 12
+    _make_room(chunks, 8 if kernel == "rows" else 16 + record * tiles, limits.binding_bytes - 4 * 8)
     offsets = (problem.input_offset, problem.output_offset)
     for window in windows(problem.batch, problem.axis, offsets, chunks):
         if kernel == "rows":
@@ -114,6 +117,14 @@ def scan_passes(
             yield from _chain(problem, window, limits, one_buffer, window.first // chunks[-1], silent)
         else:
             yield from _tiles(problem, window, limits, one_buffer, window.first // chunks[-1], kernel)
+
+
+def _make_room(chunks: list[int], words: int, capacity: int) -> None:
+    """Cut the batch until the scratch memory of a window, so many words a slice, has no more bytes than `capacity`."""
+    assert 4 * words <= capacity, "a slice's fits any binding that limits allow"
+    while math.prod(chunks[:-1]) * 4 * words > capacity:
+        largest = max(range(len(chunks) - 1), key=lambda i: chunks[i])
+        chunks[largest] = (chunks[largest] + 1) // 2
 
 
 def _choose(problem: ScanProblem, limits: Limits, in_place: bool) -> str:
@@ -160,9 +171,7 @@ def _slices(
     chunks[-1] = min(chunks[-1], _MAX_SERIAL[way])
     in_windows = chunks[-1] < length
     if in_windows:
-        while math.prod(chunks[:-1]) * 4 * _PROGRESS_WORDS > _MAX_PROGRESS_BYTES:
-            largest = max(range(len(chunks) - 1), key=lambda i: chunks[i])
-            chunks[largest] = (chunks[largest] + 1) // 2
+        _make_room(chunks, 1 + _PROGRESS_WORDS, min(_MAX_PROGRESS_BYTES, limits.binding_bytes))
     can_be_exceptional = problem.element.kind == "float" and length > RUN
     two_phases = can_be_exceptional and (in_place or by_element or (in_windows and chunks[-1] < TILE))
 
@@ -263,7 +272,7 @@ def _is_packed(problem: ScanProblem, limits: Limits) -> bool:
     if not limits.software or too_much or length >= RUN or (length > 4 and length * itemsize % QUAD_BYTES == 0):
         return False
     strides = [(d.input_stride, d.output_stride) for d in (*problem.batch, problem.axis)]
-    starts = (problem.input_offset * itemsize, problem.output_offset * itemsize, limits.offset_alignment)
+    starts = (problem.input_offset * itemsize, problem.output_offset * itemsize)
     return strides == [(length, length), (1, 1)] and all(start % QUAD_BYTES == 0 for start in starts)
 
 

@@ -11,9 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from .errors import ArgumentError, shown
 from .problem import Dimension
 
 __all__ = [
+    "MAX_BINDING_BYTES",
+    "MAX_WINDOWS",
+    "MIN_BINDING_BYTES",
+    "MIN_WORKGROUPS",
     "QUAD_BYTES",
     "RUN",
     "SPAN",
@@ -40,6 +45,17 @@ SOFTWARE_DISPATCH_ELEMENTS = 2**24
 another's submission (1 second on Windows)."""
 
 
+MAX_BINDING_BYTES = 2**32 - 4
+"""What shaders address: a place is 32 bits, and its last word ends here."""
+MIN_BINDING_BYTES = 512
+"""What the scratch memory of a slice takes, or some elements with the alignment of their binding."""
+MAX_WINDOWS = 2**20
+"""Of a plan; it would take minutes to make one of more."""
+MAX_ALIGNMENT = 2048
+MIN_WORKGROUPS = 2
+"""In a dimension of a grid."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """What a plan must know of a device.
@@ -47,9 +63,9 @@ class Limits:
     Attributes
     ----------
     binding_bytes : int
-        The size of the largest storage binding, in bytes.
+        The size of the largest storage binding, in bytes; of one that is larger, plans use `MAX_BINDING_BYTES`.
     offset_alignment : int
-        The offset of a storage binding is a multiple of this many bytes.
+        The offset of a storage binding is a multiple of this many bytes, a power of two.
     workgroups : int
         The most workgroups in one dimension of a grid.
     software : bool
@@ -72,6 +88,11 @@ class Limits:
     near_elements : int
         Up to so many elements of a tensor are near, in caches and in pages that are known, in whatever order they are
         visited.
+
+    Raises
+    ------
+    ArgumentError
+        If no plan can keep to a limit.
     """
 
     binding_bytes: int = 128 * 2**20
@@ -85,6 +106,32 @@ class Limits:
     opaque: bool = True
     float64: bool = False
     near_elements: int = 2**19
+
+    def __post_init__(self) -> None:
+        align = self.offset_alignment
+        if not 1 <= align <= MAX_ALIGNMENT or align & (align - 1):
+            raise ArgumentError(
+                f"offset_alignment is {shown(align)}, and must be a power of two up to {MAX_ALIGNMENT}: allow such "
+                "offsets, or choose another device"
+            )
+        for name, least, of_what in (
+            ("binding_bytes", max(MIN_BINDING_BYTES, 3 * align), "bytes of storage that a shader can bind"),
+            ("workgroups", MIN_WORKGROUPS, "workgroups in a dimension of a grid"),
+            ("cores", 1, "cores"),
+            ("dispatch_elements", 1, "elements in a dispatch"),
+        ):
+            value = getattr(self, name)
+            if value < least:
+                raise ArgumentError(
+                    f"{name} is {shown(value)}, and plans need at least {least} {of_what}: allow more, or choose "
+                    "another device"
+                )
+        object.__setattr__(self, "binding_bytes", min(self.binding_bytes, MAX_BINDING_BYTES) // 4 * 4)
+
+    @property
+    def binding_alignment(self) -> int:
+        """The offsets of bindings in plans are multiples of this: of vectors and of all elements, too."""
+        return max(QUAD_BYTES, self.offset_alignment)
 
 
 @dataclass(frozen=True)
@@ -171,8 +218,10 @@ def chunk_sizes(
     capacity : int
         Bytes; at least one element.
     max_elements : int
-        The most elements of a window.
+        The most elements of a window; at least one.
     """
+    assert capacity >= max(itemsizes)
+    assert max_elements >= 1
     chunks = [dimension.size for dimension in dims]
     strides = (
         [abs(dimension.input_stride) * itemsizes[0] for dimension in dims],
@@ -209,9 +258,20 @@ def windows(
         The position of the first element in input and output, in elements.
     chunks : sequence of int
         What `chunk_sizes` returned for ``[*batch, axis]``.
+
+    Raises
+    ------
+    ArgumentError
+        If there are more than `MAX_WINDOWS`.
     """
     dims = (*batch, axis)
     starts = [range(0, dimension.size, chunk) for dimension, chunk in zip(dims, chunks, strict=True)]
+    count = math.prod(len(along) for along in starts)
+    if count > MAX_WINDOWS:
+        raise ArgumentError(
+            f"the arrays would have to be cut into {count} parts that the device can bind, and at most {MAX_WINDOWS} "
+            "are supported: split the arrays, lay their elements closer together, or choose another device"
+        )
     for corner in product(*starts):
         cut = [
             Dimension(min(chunk, dimension.size - start), dimension.input_stride, dimension.output_stride)

@@ -140,6 +140,46 @@ def test_limits_that_the_adapter_does_not_have(device: Device) -> None:
         Device(device.description, limits={"max-nonsense": 1})
 
 
+@pytest.mark.parametrize("name", sorted(opening._NEEDED))
+def test_limits_that_no_kernel_can_keep(device: Device, name: str) -> None:
+    """One error that names the limit, before anything is computed; never a hang."""
+    least = opening._NEEDED[name]
+    for value in {0, 1, 4, 64, least - 1}:
+        if value < least:
+            with pytest.raises(DeviceError, match=rf"{name} = {value}, and kernels need {least}: ask for as many"):
+                Device(device.description, limits={name: value})
+    gpu_device = device.description.adapter.request_device_sync(required_limits={name: 0})
+    with pytest.raises(DeviceError, match=rf"{name} = 0, and kernels need"):
+        Device.wrap(gpu_device)
+    gpu_device.destroy()
+
+
+@pytest.mark.parametrize("name", sorted(opening._NEEDED))
+def test_the_least_limits(device: Device, name: str) -> None:
+    """All kernels keep to them, or say in one sentence what they need."""
+    cases = [(shape, dtype) for shape in ((2, 500), (500, 2), (1, 4500)) for dtype in ("float32", "uint8")]
+    with Device(device.description, limits={name: opening._NEEDED[name]}) as least:
+        for shape, dtype in cases:
+            x = (np.arange(np.prod(shape)) % 7).astype(dtype).reshape(shape)
+            for axis in (0, 1):
+                expected = np.cumsum(x, axis=axis, dtype=dtype)
+                if name != "max-compute-workgroups-per-dimension" or shape[1 - axis] <= 4 * 8:
+                    y = dmlgpu.cumulative_sum(x, axis=axis, dtype=dtype, device=least)
+                    assert np.array_equal(y, expected), (shape, dtype, axis)
+
+
+def test_tensors_above_the_limits(device: Device) -> None:
+    """One error that says what is too large; or windows, where only a binding is."""
+    x = np.ones(2**18, np.float32)
+    with Device(device.description, limits={"max-buffer-size": 2**19}) as small:
+        with pytest.raises(DeviceMemoryError, match="1048576 bytes is larger than the device's largest buffer"):
+            dmlgpu.asarray(x, device=small)
+        with pytest.raises(DeviceMemoryError, match="1048576 bytes is larger than the device's largest buffer"):
+            dmlgpu.cumulative_sum(x, device=small)
+    with Device(device.description, limits={"max-storage-buffer-binding-size": 2**16}) as small:
+        assert np.array_equal(dmlgpu.cumulative_sum(x, device=small), np.arange(1, 2**18 + 1))
+
+
 def test_a_software_adapter_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "_warned", False)
     with pytest.warns(SoftwareAdapterWarning, match="computing on the CPU: llvmpipe"):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import islice, product
+from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dmlgpu.dtypes import ELEMENT_TYPES, ElementType, by_name
+from dmlgpu.elementwise import elementwise_passes
+from dmlgpu.errors import ArgumentError
 from dmlgpu.passes import MAX_SERIAL_STEPS, Pass, serial_steps, writable_input
 from dmlgpu.plan import KERNELS, _chunks, is_in_place, plan_elementwise, plan_scan
 from dmlgpu.problem import (
@@ -228,6 +231,137 @@ def test_exceptional_tiles_are_repaired_in_turns(kernel: str, software: bool, el
     assert {uniforms[41] for uniforms in repairs} == {turn}
 
 
+def check_pass(one: Pass, limits: Limits) -> None:
+    """A pass keeps to the limits, and vectors lie at multiples of 16 bytes of their buffers."""
+    assert all(1 <= size <= limits.workgroups for size in one.grid)
+    assert one.elements <= limits.dispatch_elements
+    assert 0 <= one.state_bytes <= limits.binding_bytes
+    assert one.state_bytes % 4 == 0
+    words = np.frombuffer(one.uniforms, np.uint32).astype(int)
+    slots, constants = dict(one.pipeline.slots), dict(one.pipeline.constants)
+    vectors = any("quads" in piece for piece in slots.values())
+    places = (("input", one.input or one.output, words[26]), ("output", one.output, words[27]))
+    for name, part, offset in places:
+        if part is not None:
+            assert part.offset % max(limits.offset_alignment, 16) == 0
+            assert part.size % (16 if vectors else 4) == 0
+            assert 0 < part.size <= limits.binding_bytes <= 2**32 - 4
+            assert offset * 2 ** constants[f"{name}_log2_bits"] // 8 < part.size
+            if vectors:
+                assert offset * 2 ** constants[f"{name}_log2_bits"] % 128 == 0
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.lists(st.sampled_from([1, 2, 5, 16, 48, 257, 4096, 65_536, 2**20 - 1, 2**24, 2**31]), min_size=1, max_size=4),
+    st.data(),
+)
+def test_plans_for_the_limits_of_adapters(sizes: list[int], data: st.DataObject) -> None:
+    """Of two buffers, of one in place, and of one in which input and output are neighbours or interleaved."""
+    assume(prod(sizes) < 2**32)
+    limits = Limits(
+        binding_bytes=data.draw(st.sampled_from([2**27, 2**30, 2**31 - 1, 2**31 - 4, 2**32 - 4, 2**32, 2**40])),
+        offset_alignment=data.draw(st.sampled_from([4, 16, 32, 256])),
+        workgroups=data.draw(st.sampled_from([65_535, 2**31 - 1])),
+        software=data.draw(st.booleans()),
+        columns=data.draw(st.booleans()),
+    )
+    element, target_element = (
+        by_name(data.draw(st.sampled_from(["uint8", "float16", "float32", "int64"]))) for _ in "io"
+    )
+    offset, step, gap = (
+        data.draw(st.integers(0, 40)),
+        data.draw(st.sampled_from([1, 1, 2, 3])),
+        data.draw(st.integers(0, 99)),
+    )
+    packed = Layout.packed(sizes, offset)
+    source = Layout(tuple(sizes), tuple(step * stride for stride in packed.strides), offset)
+    after = Layout.packed(sizes, source.extent[1] + gap)
+    axis, reverse = data.draw(st.integers(0, len(sizes) - 1)), data.draw(st.booleans())
+    kernel = data.draw(st.sampled_from([None, *KERNELS]))
+    for target, one_buffer in ((source, False), (source, True), (after, True)):
+        problem = scan_problem(element, Operator.SUM, source, target, axis=axis, reverse=reverse)
+        chunks = _chunks(problem, limits, one_buffer)
+        in_place = one_buffer and target is source
+        passes = scan_passes(problem, limits, chunks, one_buffer=one_buffer, in_place=in_place, kernel=kernel)
+        for one in islice(passes, 12):
+            check_pass(one, limits)
+        position = -(-source.extent[1] * element.itemsize // target_element.itemsize) + gap
+        conversion = convert_problem(element, target_element, source, Layout.packed(sizes, position))
+        problems = [conversion]
+        if element.kind == "float":
+            problems.append(round_problem(element, RoundingMode.HALF_EVEN, source, target))
+        for problem in problems:
+            chunks = _chunks(problem, limits, one_buffer)
+            for one in islice(elementwise_passes(problem, limits, chunks, one_buffer=one_buffer), 4):
+                check_pass(one, limits)
+
+
+def test_bindings_hold_whole_elements_of_both_types() -> None:
+    """At the offsets that an adapter allows, elements of 8 bytes might begin between two words of 8."""
+    source, target = Layout((2,), (3,), 4), Layout.packed((2,))
+    (one,) = plan_elementwise(
+        convert_problem(by_name("uint8"), by_name("int64"), source, target), Limits(offset_alignment=4), one_buffer=True
+    ).passes
+    assert (one.output, one.input) == (Range(0, 16), None)
+
+
+def test_no_adapter_binds_more_than_shaders_address() -> None:
+    for given_bytes, expected in (
+        (2**31 - 1, 2**31 - 4),
+        (2**32 - 4, 2**32 - 4),
+        (2**32, 2**32 - 4),
+        (2**63, 2**32 - 4),
+    ):
+        assert Limits(binding_bytes=given_bytes).binding_bytes == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "way_out"),
+    [
+        ("binding_bytes", [0, 1, 4, 32, 63, 64, 511, -1], "plans need at least 768 bytes .*: allow more, or choose"),
+        ("workgroups", [0, 1, -5], "plans need at least 2 workgroups .*: allow more, or choose"),
+        ("offset_alignment", [0, -16, 3, 48, 2**40, 4096], "must be a power of two up to 2048"),
+        ("dispatch_elements", [0, -1], "plans need at least 1 elements"),
+        ("cores", [0], "plans need at least 1 cores"),
+    ],
+)
+def test_limits_that_no_plan_can_keep(name: str, values: list[int], way_out: str) -> None:
+    for value in values:
+        with pytest.raises(ArgumentError, match=rf"^{name} is {value}, and .*{way_out}"):
+            Limits(**{name: value})
+
+
+@pytest.mark.parametrize("size", [512, 516, 600, 1024])
+@pytest.mark.parametrize("kernel", [None, *KERNELS])
+@pytest.mark.parametrize("element", ["uint8", "float32", "float64"])
+def test_the_smallest_limits(size: int, kernel: str | None, element: str) -> None:
+    """Whatever `Limits` takes, plans keep."""
+    for alignment, software in product((1, 16, 128), (False, True)):
+        limits = Limits(binding_bytes=size, workgroups=30, offset_alignment=alignment, software=software)
+        for sizes, axis, one_buffer in product(((3, 700), (700, 3), (50, 5)), (0, 1), (False, True)):
+            problem = packed_scan(sizes, axis, element)
+            chunks = _chunks(problem, limits, one_buffer)
+            passes = scan_passes(problem, limits, chunks, one_buffer=one_buffer, in_place=one_buffer, kernel=kernel)
+            for one in islice(passes, 8):
+                check_pass(one, limits)
+
+
+def test_more_windows_than_can_be_planned() -> None:
+    """An error, and no hour of planning."""
+    layout = Layout((2**21,), (1000,))
+    problem = scan_problem(F32, Operator.SUM, layout, Layout.packed((2**21,)), axis=0)
+    for plan in (plan_scan, plan_elementwise):
+        either = problem if plan is plan_scan else convert_problem(F32, F32, layout, Layout.packed((2**21,)))
+        with pytest.raises(ArgumentError, match=r"would have to be cut into 2097152 parts .* at most 1048576"):
+            plan(either, Limits(binding_bytes=1024))  # type: ignore[operator]
+
+
+def test_a_grid_that_the_device_does_not_allow() -> None:
+    with pytest.raises(ArgumentError, match="needs 5 workgroups, and the device allows 2 in each of two dimensions"):
+        plan_scan(packed_scan((300, 3), 1), Limits(workgroups=2))
+
+
 GPU = Limits(binding_bytes=2**32 - 4, offset_alignment=16, workgroups=2**31 - 1)
 LAVAPIPE = Limits(software=True, blocks=True, columns=True, float64=True, dispatch_elements=2**24)
 
@@ -301,7 +435,7 @@ def test_only_packed_slices_of_little_code_are_read_by_whole_runs() -> None:
         ("float64", software, "scan_short"),
         ("float64", Limits(software=True, float64=True), "scan_packed"),
         ("int64", software, "scan_packed"),
-        ("int64", Limits(software=True, offset_alignment=8), "scan_short"),
+        ("int64", Limits(software=True, offset_alignment=8), "scan_packed"),
     ):
         assert kernels(plan_scan(packed_scan((21_856, 3), 1, element), limits).passes) == [expected]
     for sizes in ((8193, 8), (21_845, 12)):  # whole vectors
@@ -321,8 +455,8 @@ def test_windows_of_packed_slices() -> None:
         assert all(one.elements % 48 == 0 for one in packed)
         assert sum(one.elements for one in packed) == 3 * 65_600
         assert (rest.pipeline.kernel, rest.elements) == ("scan_short", 21)
-    tiny = Limits(software=True, binding_bytes=64, offset_alignment=16)
-    assert set(kernels(plan_scan(packed_scan((21_856, 3), 1), tiny).passes)) == {"scan_short"}
+    tiny = Limits(software=True, binding_bytes=512, offset_alignment=16)
+    assert set(kernels(plan_scan(packed_scan((4384, 15), 1, "int64"), tiny).passes)) == {"scan_short"}
 
 
 @pytest.mark.parametrize(("axis", "longest"), [(1, 2 * SPAN), (0, SPAN)])

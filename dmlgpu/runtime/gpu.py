@@ -100,8 +100,8 @@ class Device(Lifetime):
             warn_of_software(chosen)
 
     def _set_up(self, gpu_device: Any, description: AdapterDescription, *, owned: bool) -> None:
-        self._begin(gpu_device, description, owned=owned)
         self.limits = limits_of(gpu_device, description)
+        self._begin(gpu_device, description, owned=owned)
         self._executor = Executor(gpu_device)
         self._memory = Memory(gpu_device, self._executor, direct=description.shares_memory)
         self._transfers = Transfers(gpu_device, self._executor, self._memory, self.lost)

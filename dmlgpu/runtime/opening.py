@@ -21,7 +21,7 @@ from ..errors import (
     shown,
     with_type,
 )
-from ..windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Limits
+from ..windows import DISPATCH_ELEMENTS, MIN_WORKGROUPS, SOFTWARE_DISPATCH_ELEMENTS, Limits
 from .adapters import AdapterDescription
 from .backend import MAPPABLE_FEATURE, claim_process
 from .cores import usable_cores
@@ -29,6 +29,23 @@ from .cores import usable_cores
 __all__ = ["limits_of", "open_adapter", "warn_of_loss", "warn_of_software"]
 
 _FLOAT64_FEATURES = by_name("float64").features
+
+_NEEDED = {
+    "max-bind-groups": 1,
+    "max-bindings-per-bind-group": 4,
+    "max-buffer-size": 2**17,  # the uniforms of many passes
+    "max-compute-invocations-per-workgroup": 256,
+    "max-compute-workgroup-size-x": 256,
+    "max-compute-workgroup-size-y": 1,
+    "max-compute-workgroup-size-z": 1,
+    "max-compute-workgroup-storage-size": 16_384,
+    "max-compute-workgroups-per-dimension": MIN_WORKGROUPS,
+    "max-storage-buffer-binding-size": 3 * 256,  # with the largest alignment that WebGPU has
+    "max-storage-buffers-per-shader-stage": 3,
+    "max-uniform-buffer-binding-size": 176,
+    "max-uniform-buffers-per-shader-stage": 1,
+}
+"""The least limits that every kernel can keep to; WebGPU's defaults are more."""
 
 _warned = False
 
@@ -50,12 +67,18 @@ def open_adapter(adapter: AdapterDescription, limits: Mapping[str, int] | None) 
     wanted = (*_FLOAT64_FEATURES, *mappable, "timestamp-query")
     features = [feature for feature in wanted if feature in adapter.features]
     try:
-        return adapter.adapter.request_device_sync(required_features=features, required_limits=granted)
+        gpu_device = adapter.adapter.request_device_sync(required_features=features, required_limits=granted)
     except (wgpu.GPUError, RuntimeError, KeyError, ValueError, OverflowError) as error:
         raise DeviceError(
             f"the adapter {adapter.summary!r} gives no device with these limits, {shown(granted)}: {said(error)}; the "
             "adapter's own are in dmlgpu.devices()[...].limits"
         ) from error
+    try:
+        limits_of(gpu_device, adapter)
+    except DeviceError:
+        gpu_device.destroy()
+        raise
+    return gpu_device
 
 
 def _check_limits(limits: Mapping[str, int]) -> dict[str, int]:
@@ -76,10 +99,22 @@ def _check_limits(limits: Mapping[str, int]) -> dict[str, int]:
 
 
 def limits_of(gpu_device: Any, adapter: AdapterDescription) -> Limits:
-    """Return what plans must know of a device."""
+    """Return what plans must know of a device.
+
+    Raises
+    ------
+    DeviceError
+        If it was requested with limits that no kernel can keep to.
+    """
     granted = gpu_device.limits
+    for name, least in _NEEDED.items():
+        if granted[name] < least:
+            raise DeviceError(
+                f"the device was requested with {name} = {granted[name]}, and kernels need {least}: ask for as many, "
+                "or leave that limit out"
+            )
     return Limits(
-        binding_bytes=granted["max-storage-buffer-binding-size"] // 4 * 4,
+        binding_bytes=min(granted["max-storage-buffer-binding-size"], granted["max-buffer-size"]),
         offset_alignment=granted["min-storage-buffer-offset-alignment"],
         workgroups=granted["max-compute-workgroups-per-dimension"],
         software=adapter.is_software,
