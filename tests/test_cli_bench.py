@@ -186,7 +186,7 @@ BAD = {
     "a folder": ("--quick --md .", "cannot write .: it exists and is not an ordinary file"),
     "nothing to compare": ("compare", "the following arguments are required: OLD, NEW"),
     "a missing file": ("compare gone.json gone.json", "gone.json: No such file or directory"),
-    "compare a folder": ("compare . .", ". is a directory; give a result of 'dmlgpu bench --json'"),
+    "compare a folder": ("compare . .", ". is a directory; give a file"),
     "another file": ("compare text.json text.json", "text.json is no result of 'dmlgpu bench --json': it is not JSON"),
     "unknown action": ("frob", "argument compare OLD NEW: invalid choice: 'frob'"),
     "unknown option": ("--frob", "unrecognized arguments: --frob"),

@@ -132,6 +132,24 @@ class TestBadInput:
     def test_a_line_break_in_a_name_makes_no_second_line(self, run: Run) -> None:
         assert "a b.npy" in one_line(run("cumsum", "a\nb.npy").err)
 
+    def test_a_long_message_is_cut_in_its_middle(self, run: Run) -> None:
+        err = one_line(run("cumsum", "x.npy", "--axis", "9" * 100_000).err)
+        assert err.startswith("dmlgpu: error: argument --axis: invalid int value: '999")
+        assert err.endswith("(see 'dmlgpu cumsum --help')\n")
+        assert len(err) < 2100
+
+    def test_control_characters_are_escapes(self, run: Run) -> None:
+        assert "'\\x1b]0;x\\x07.txt'" in one_line(run("cumsum", "\x1b]0;x\x07.txt").err)
+        Path("\x1b[2J\n.csv").write_text("1\n")
+        status, out, _ = run("cumsum", "\x1b[2J\n.csv")
+        assert status == 0
+        assert out.startswith("cumsum along axis 0 of \\x1b[2J\\n.csv: 1 row of 1 column\n")
+
+    @pytest.mark.parametrize("names", ["a\nb", "a\rb", '"a'])
+    def test_columns_that_are_no_line_of_a_table(self, run: Run, names: str) -> None:
+        Path("x.csv").write_text("1\n")
+        assert "argument --columns: " in one_line(run("cumsum", "x.csv", "--columns", names).err)
+
     def test_nothing_is_half_written(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         np.save("x.npy", np.arange(3))
         Path("y.npy").write_bytes(b"old")

@@ -355,7 +355,7 @@ BAD = {
     "no JSON": ("--compare good.json text.json", "text.json is damaged, or no file of digests: it is not JSON"),
     "other JSON": ("--compare good.json other.json", "other.json is not a file of digests"),
     "another version": ("--compare good.json later.json", "later.json has version 2 of the format"),
-    "digest in no folder": ("--digest gone/x.json", "/gone is not a folder; create it first"),
+    "digest in no folder": ("--digest gone/x.json", "cannot write gone/x.json: gone is not a folder; create it first"),
     "digest is a folder": ("--digest .", "cannot write .: it exists and is not an ordinary file"),
     "report in no folder": ("--json gone/x.json", "cannot write gone/x.json"),
     "unknown option": ("--frob", "unrecognized arguments: --frob"),

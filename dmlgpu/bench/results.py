@@ -5,19 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
-from .rows import Row, shape_text
+from .rows import OPERATORS, Row, shape_text
 from .samples import Summary, ratios, summarize
 
 __all__ = ["COLUMNS", "Report", "Result", "cells", "read_report"]
 
 _FORMAT = "dmlgpu bench"
 _VERSION = 1
+_LARGEST_FILE = 256 * 2**20
 
 
 @dataclass(frozen=True)
@@ -192,9 +194,13 @@ def read_report(path: Path) -> Report:
     OSError
         If it cannot be read.
     """
+    with path.open("rb") as file:
+        text = file.read(_LARGEST_FILE + 1)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+        if len(text) > _LARGEST_FILE:
+            raise ValueError
+        content = json.loads(text)
+    except (ValueError, RecursionError):  # also what is not UTF-8
         raise ArgumentError(f"{path} is no result of 'dmlgpu bench --json': it is not JSON") from None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ArgumentError(f"{path} is no result of 'dmlgpu bench --json'")
@@ -205,6 +211,9 @@ def read_report(path: Path) -> Report:
         )
     try:
         header = {name: content["header"][name] for name in ("device", "machine", "versions", "clock", "clock_reason")}
+        device, machine = header["device"], header["machine"]
+        if not isinstance(device["summary"], str) or not isinstance(machine, dict):
+            raise TypeError("its header does not say which device and machine it is of")
         return Report(content["header"] | header, [_result(entry) for entry in content["rows"]])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ArgumentError(f"{path} is damaged: {type(error).__name__}: {error}; measure again") from None
@@ -213,7 +222,36 @@ def read_report(path: Path) -> Report:
 def _result(entry: Mapping[str, Any]) -> Result:
     known = {one.name for one in fields(Result)} - {"row"}
     row = Row(**(entry["row"] | {"shape": tuple(entry["row"]["shape"])}))
+    _check_row(row)
     result = Result(row, **{name: value for name, value in entry.items() if name in known})
-    if not result.seconds or (result.copy_seconds and len(result.copy_seconds) != len(result.seconds)):
+    for name in _SAMPLES:
+        samples = getattr(result, name)
+        if not isinstance(samples, list) or not all(
+            type(one) in (int, float) and 0 < one < math.inf for one in samples
+        ):
+            raise ValueError(f"{name} of {row.name} are no times")
+    for name in ("dispatches", "warnings"):
+        texts = getattr(result, name)
+        if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+            raise ValueError(f"{name} of {row.name} are no texts")
+    values: list[object] = [result.copy, result.difference or ""]
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError(f"copy or difference of {row.name} is no text")
+    has_copy = bool(result.copy_seconds) or row.operator != "copy"
+    if not result.seconds or (has_copy and len(result.copy_seconds) != len(result.seconds)):
         raise ValueError(f"{row.name} has {len(result.seconds)} samples and {len(result.copy_seconds)} of the copy")
     return result
+
+
+def _check_row(row: Row) -> None:
+    """Raise ValueError unless a row is one that can be measured, as far as its types go."""
+    texts = (row.operator, row.type, row.direction, row.exclusivity, row.kernel)
+    if not all(isinstance(text, str) for text in texts) or row.operator not in (*OPERATORS, "copy"):
+        raise ValueError("a row has no operator or type")
+    if not row.shape or not all(type(size) is int and 0 < size < 2**32 for size in row.shape):
+        raise ValueError("a row has no shape")
+    if type(row.axis) not in (int, type(None)):
+        raise ValueError("a row has no axis")
+
+
+_SAMPLES = ("seconds", "copy_seconds", "upload", "download", "whole", "numpy")

@@ -26,6 +26,9 @@ __all__ = [
 
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")  # all but the line feed
 
+_LONGEST = 2000
+"""Characters of a message: files and arguments have names and values of any length."""
+
 
 class CommandError(DmlGpuError):
     """The command line asks for something that cannot be done, or a file does not hold what it should."""
@@ -137,6 +140,8 @@ def warn(message: str) -> None:
 def _tell(kind: str, message: str) -> None:
     # Messages of the library, and names of files, may span lines.
     line = _CONTROL.sub(_escape, " ".join(message.split()))
+    if len(line) > _LONGEST:
+        line = f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
     try:
         print(f"dmlgpu: {kind}: {line}", file=sys.stderr, flush=True)
     except OSError:

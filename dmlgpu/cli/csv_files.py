@@ -74,7 +74,7 @@ def read_table(path: Path, header: Header = "auto", only: Sequence[str] | None =
     chosen = _chosen(path, names, only)
     columns = []
     for i, (name, cells) in enumerate(zip(names, zip(*rows[body], strict=True), strict=True)):
-        where = _Place(path, lines, name if has_header and name else f"number {i + 1}")
+        where = _Place(path, lines, _shown(name) if has_header and name else f"number {i + 1}")
         numbers = _numbers(cells, where, named=only is not None) if i in chosen else None
         columns.append(Column(name, list(cells) if numbers is None else numbers))
     table = Table(tuple(columns), has_header, dialect)

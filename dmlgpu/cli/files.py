@@ -263,9 +263,9 @@ def _header(path: Path, head: bytes) -> tuple[np.dtype[Any], tuple[int, ...], bo
         shape, is_fortran, dtype = read(io.BytesIO(head[8:offset]))
     except Exception as error:  # a damaged header can raise nearly anything in NumPy's parser
         damaged(error)
-    if any(size < 0 for size in shape):
+    if any(type(size) is not int or size < 0 for size in shape):
         damaged(f"its shape is {shape}")
-    return dtype, tuple(map(int, shape)), is_fortran, offset
+    return dtype, shape, is_fortran, offset
 
 
 # Writing
@@ -420,8 +420,8 @@ def _target(path: Path) -> tuple[str, os.stat_result | None]:
         raise CommandError(f"cannot write {path}: it exists and is not an ordinary file")
     if os.path.islink(path) and os.path.splitext(target)[1].lower() != path.suffix.lower():
         raise CommandError(f"cannot write {path}: it is a link to {target}, which is no {path.suffix} file; remove it")
-    folder = os.path.dirname(target)
-    if not os.path.isdir(folder):
+    if not os.path.isdir(os.path.dirname(target)):
+        folder = os.path.dirname(target) if os.path.islink(path) else path.parent
         raise CommandError(f"cannot write {path}: {folder} is not a folder; create it first")
     if old is not None and old.st_nlink > 1:
         raise CommandError(
