@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from .files import CSV, JSON, NPY
 from .programs import PROGRAMS
 from .target import Target
 
-TARGETS: dict[str, Target] = {target.name: target for target in (PROGRAMS,)}
+TARGETS: dict[str, Target] = {target.name: target for target in (PROGRAMS, NPY, CSV, JSON)}
