@@ -25,6 +25,8 @@ INT8, UINT16, F64 = (
     dml.DML_TENSOR_DATA_TYPE_FLOAT64,
 )
 OWNED = dml.DML_TENSOR_FLAG_OWNED_BY_DML
+UPLOAD = wgpu.BufferUsage.MAP_WRITE | wgpu.BufferUsage.COPY_SRC
+READBACK = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
 BUFFER, ARRAY = dml.DML_BINDING_TYPE_BUFFER, dml.DML_BINDING_TYPE_BUFFER_ARRAY
 DATA_TYPE, LEVELS = dml.DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT, dml.DML_FEATURE_FEATURE_LEVELS
 
@@ -523,6 +525,19 @@ ROWS: list[tuple[Callable[[World], Any], int, str]] = [
         bind(OUTPUTS, "sum", 1, of(lambda w: w.bad_buffer(usage=wgpu.BufferUsage.UNIFORM))),
         E_INVALIDARG,
         r"'OutputTensor': Buffer has usage UNIFORM",
+    ),
+    # An upload heap and a readback heap, as they are in WebGPU
+    (
+        bind_initializer(
+            INPUTS, "owned", 1, lambda w: array_binding(dml.DML_BUFFER_BINDING(w.bad_buffer(usage=UPLOAD)))
+        ),
+        E_INVALIDARG,
+        r"Buffer has usage COPY_SRC \| MAP_WRITE; copy it to or from one with wgpu.BufferUsage.STORAGE, as mappable",
+    ),
+    (
+        bind(OUTPUTS, "sum", 1, of(lambda w: w.bad_buffer(usage=READBACK))),
+        E_INVALIDARG,
+        r"Buffer has usage COPY_DST \| MAP_READ; copy it to or from one with wgpu.BufferUsage.STORAGE",
     ),
     (
         bind(TEMPORARY, "scratchy", of(lambda w: w.bad_buffer(usage=wgpu.BufferUsage.COPY_SRC))),

@@ -101,9 +101,11 @@ class Liveness:
         if owner is not None and owner is not self._gpu_device:
             return Fault(FaultKind.DEVICE, "belongs to another wgpu device; copy it there, or use its own device")
         if not buffer.usage & wgpu.BufferUsage.STORAGE:
-            return Fault(
-                FaultKind.USAGE, f"has usage {_usage_names(buffer.usage)}; create it with wgpu.BufferUsage.STORAGE too"
-            )
+            way_out = "create it with wgpu.BufferUsage.STORAGE too"
+            if buffer.usage & (wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.MAP_WRITE):
+                # Most devices make no mappable buffer with that usage.
+                way_out = "copy it to or from one with wgpu.BufferUsage.STORAGE, as mappable buffers can only be copied"
+            return Fault(FaultKind.USAGE, f"has usage {_usage_names(buffer.usage)}; {way_out}")
         if buffer.map_state != "unmapped":
             return Fault(FaultKind.MAPPED, f"has map_state {buffer.map_state!r}; call its unmap() first")
         if buffer.size < 4:
