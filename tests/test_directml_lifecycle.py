@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import dmlgpu
 from dmlgpu import directml as dml
@@ -251,6 +253,60 @@ def test_only_late_binding_is_refused(session: Session, gpu: Any, flags: int) ->
     session.recorder.RecordDispatch(encoder, compiled, table)
     gpu.queue.submit([encoder.finish()])
     assert [floats(session, buffer) for buffer in (a, b, c)] == [[5, 11, 18], [1, 3, 6], [5, 6, 7]]
+
+
+STEPS = st.one_of(
+    st.tuples(st.sampled_from(["input", "output"]), st.integers(0, 2)),
+    st.tuples(st.sampled_from(["input", "output"]), st.none()),
+    st.sampled_from([("reset", None), ("record", None), ("record", None)]),
+)
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@given(volatile=st.booleans(), steps=st.lists(STEPS, max_size=12))
+def test_any_order_of_binding_and_recording(
+    session: Session, gpu: Any, volatile: bool, steps: list[tuple[str, int | None]]
+) -> None:
+    """Against a model: what is recorded keeps its bindings; only DESCRIPTORS_VOLATILE forbids others before a Reset."""
+    int32 = tensor(4, DataType=dml.DML_TENSOR_DATA_TYPE_INT32)
+    compiled = session.compile(SUM(int32, int32, 0), 4 if volatile else 0)
+    initializer = initializer_of(session, compiled)
+    session.submit((initializer, session.table(initializer)))
+    contents = [np.arange(1, 5, dtype=np.int32) * 10**i for i in range(3)]
+    buffers = [session.buffer(values.view(np.uint8)) for values in contents]
+    table, encoder = session.table(compiled), gpu.create_command_encoder()
+    bound: dict[str, int | None] = {"input": None, "output": None}
+    recorded = False
+    for step, which in steps:
+        expected = None
+        if step == "reset":
+            table.Reset(dml.DML_BINDING_TABLE_DESC(compiled))
+            bound, recorded = {"input": None, "output": None}, False
+            continue
+        if step == "record":
+            source, target = bound["input"], bound["output"]
+            if source is None or target is None:
+                expected = dml.E_INVALIDARG
+            else:
+                contents[target] = np.cumsum(contents[source], dtype=np.int32)
+                recorded = True
+            call = lambda: session.recorder.RecordDispatch(encoder, compiled, table)  # noqa: E731
+        else:
+            method = table.BindInputs if step == "input" else table.BindOutputs
+            call = lambda: method(*((0, None) if which is None else (1, buffer_binding(buffers[which]))))  # noqa: B023, E731
+            if volatile and recorded:
+                expected = dml.DXGI_ERROR_INVALID_CALL
+            else:
+                bound[step] = which
+        if expected is None:
+            call()
+        else:
+            with pytest.raises(DirectMLError) as caught:
+                call()
+            assert caught.value.hresult == expected
+    gpu.queue.submit([encoder.finish()])
+    for buffer, values in zip(buffers, contents, strict=True):
+        assert session.read(buffer).view(np.int32).tolist() == values.tolist()
 
 
 def test_a_probe_for_all_types_needs_the_extensions(gpu: Any) -> None:
