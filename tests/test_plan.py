@@ -595,6 +595,7 @@ def test_every_pass_keeps_to_the_limits(
     limits: Limits,
     offset: int,
 ) -> None:
+    assume(prod(sizes) <= 60_000)
     layout = Layout.packed(sizes, offset)
     problem = scan_problem(by_name(element), Operator.SUM, layout, layout, axis=axis % len(sizes), reverse=reverse)
     plan = plan_scan(problem, limits, one_buffer=one_buffer, kernel=kernel)
