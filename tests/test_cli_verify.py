@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from multiprocessing import get_context
 from pathlib import Path
@@ -380,3 +381,27 @@ def test_bad_usage_is_one_line(run: Run, tmp_path: Path, name: str) -> None:
     assert not out or "--compare" in options  # which lists the files that it could read
     assert message in one_line(err)
     assert sorted(tmp_path.iterdir()) == before
+
+
+KILLED = """
+import os, signal, sys
+from dmlgpu.cli import main
+from dmlgpu.cli.progress import Progress
+shown = Progress.show
+def show(self, done, what):
+    shown(self, done, what)
+    if done == 1:  # both processes are at work, on hundreds of cases
+        os.kill(os.getpid(), int(sys.argv[1]))
+Progress.show = show
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL] if sys.platform != "win32" else [])
+def test_no_process_outlives_the_one_that_started_it(tmp_path: Path, number: int) -> None:
+    """They share its standard output, so that this waits for all of them to end."""
+    (tmp_path / "killed.py").write_text(KILLED)
+    arguments = (str(int(number)), "verify", "--jobs", "2", "--case", "round.float32.*", "--case", "round.float16.*")
+    assert process(*arguments, folder=tmp_path, code=("killed.py",)).status == -number

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.synchronize import Event
 from operator import itemgetter
 from signal import SIG_IGN, SIGINT, signal
+from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -188,9 +190,18 @@ def _open(index: int, stop: Event) -> None:
 
     global _worker
     signal(SIGINT, SIG_IGN)  # it is the parent's to stop
+    Thread(target=_end_with_parent, daemon=True).start()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SoftwareAdapterWarning)  # the parent has warned
         _worker = _Worker(Device(index), stop)
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent has ended, however that came: nobody would stop it."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _check_group(group: Sequence[tuple[int, Case]], keeps: Mapping[str, bool]) -> _Found:
