@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,9 @@ BAD = {
     "no time": ("--timeout nan", "argument --timeout: 'nan' is not a number above 0"),
     "no folder": ("--quick --json gone/x.json", "cannot write gone/x.json: gone is not a folder; create it first"),
     "a folder": ("--quick --md .", "cannot write .: it exists and is not an ordinary file"),
+    "one output for two": ("--quick --csv x --md ./x", "--csv and --md both name x: give each a file of its own"),
+    "compare a pipe": ("compare pipe.json pipe.json", "pipe.json is not an ordinary file; copy it into one"),
+    "compare an endless file": ("compare /dev/zero text.json", "/dev/zero is not an ordinary file"),
     "nothing to compare": ("compare", "the following arguments are required: OLD, NEW"),
     "a missing file": ("compare gone.json gone.json", "gone.json: No such file or directory"),
     "compare a folder": ("compare . .", ". is a directory; give a file"),
@@ -197,6 +201,7 @@ BAD = {
 def test_bad_usage_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(bench, "_measure", lambda *_: pytest.fail("nothing may be measured"))
     Path("text.json").write_text("text")
+    os.mkfifo("pipe.json")
     options, message = BAD[name]
     status, out, err = run("bench", *options.split())
     assert (status, out) == (2, "")

@@ -21,6 +21,7 @@ from dmlgpu.cli.csv_files import read_table
 from dmlgpu.cli.files import check_output, input_format, read_npy, replacing, write_npy
 
 from .cli_runner import bits
+from .faulty_os import FaultyOs, leftovers
 
 
 class TestNpy:
@@ -97,7 +98,7 @@ class TestNpy:
             ((0, 2**62, 2**62), "damaged"),
             ((1,) * 9, "has 9 dimensions; dmlgpu takes up to 8"),
             ((1,) * 3000, "has 3000 dimensions"),
-            ((2**40,), "announces 8796093022208 bytes of elements, and 48 are there"),
+            ((2**32 - 1,), "announces 34359738360 bytes of elements, and 48 are there"),
         ],
     )
     def test_a_shape_that_cannot_be_is_an_error(self, tmp_path: Path, shape: tuple[int, ...], message: str) -> None:
@@ -105,6 +106,20 @@ class TestNpy:
         (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(48))
         with pytest.raises(CommandError, match=message):
             read_npy(tmp_path / "a.npy")
+
+    def test_more_elements_than_a_device_takes_are_not_read(self, tmp_path: Path) -> None:
+        header = repr({"descr": "|u1", "fortran_order": False, "shape": (2**16, 2**16)}).encode() + b"\n"
+        (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+        os.truncate(tmp_path / "a.npy", 10 + len(header) + 2**32)
+        with pytest.raises(CommandError, match="has 4294967296 elements; dmlgpu takes up to 4294967295: split it"):
+            read_npy(tmp_path / "a.npy")
+
+    @pytest.mark.parametrize("most", [1, 5_000, 70_000, 1 << 30])
+    def test_an_array_that_comes_in_pieces(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+        array = np.random.default_rng(1).random(20_000 if most > 1 else 2_000)
+        np.save(tmp_path / "a.npy", array)
+        monkeypatch.setattr(files, "os", FaultyOs(lambda *_: None, most))
+        assert bits(read_npy(tmp_path / "a.npy")) == bits(array)
 
     def test_what_follows_the_array_is_said(self, tmp_path: Path) -> None:
         with (tmp_path / "a.npy").open("wb") as file:
@@ -193,7 +208,11 @@ class TestChanges:
     def test_a_file_that_shrinks_or_grows_is_an_error(
         self, changed: Callable[[str, Callable[[Path], None]], Path], name: str, size: int
     ) -> None:
-        path = changed(name, lambda path: os.truncate(path, size))
+        def cut(path: Path) -> None:
+            os.truncate(path, size)
+            os.utime(path, (1, 1))  # so that only its length tells
+
+        path = changed(name, cut)
         with pytest.raises(
             CommandError, match=rf"{name} changed while it was read; run this again once it is complete"
         ):
@@ -283,6 +302,13 @@ class TestReplacing:
         assert target.read_bytes() == b"old"
         assert os.listdir(tmp_path) == ["a.npy"]
 
+    def test_a_file_is_closed_before_it_is_removed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        stand_in = FaultyOs(lambda *_: None)
+        monkeypatch.setattr(files, "os", stand_in)
+        with pytest.raises(ZeroDivisionError), replacing(tmp_path / "a.npy"):
+            raise ZeroDivisionError
+        assert stand_in.calls[-2:] == ["close", "unlink"]
+
     def test_an_error_names_the_target(self, tmp_path: Path) -> None:
         with (
             pytest.raises(CommandError, match=r"cannot write .*a\.npy: No space left on device"),
@@ -311,12 +337,24 @@ class TestReplacing:
         assert stat.S_IMODE((tmp_path / "old.npy").stat().st_mode) == 0o604
 
     @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
-    def test_nobody_else_may_read_a_private_file_on_its_way(self, tmp_path: Path) -> None:
+    def test_nobody_else_may_read_a_private_file_on_its_way(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         (tmp_path / "a.npy").write_bytes(b"old")
         (tmp_path / "a.npy").chmod(0o600)
-        with replacing(tmp_path / "a.npy"):
-            (temporary,) = tmp_path.glob(".dmlgpu-*")
-            assert stat.S_IMODE(temporary.stat().st_mode) == 0o600
+        modes = []
+
+        def look(number: int, name: str, made: bool) -> None:
+            modes.extend(stat.S_IMODE(path.stat().st_mode) for path in leftovers(tmp_path))
+
+        monkeypatch.setattr(files, "os", FaultyOs(look))
+        umask = os.umask(0)
+        try:
+            with replacing(tmp_path / "a.npy") as file:
+                file.write(b"new")
+        finally:
+            os.umask(umask)
+        assert set(modes) == {0o600}
 
     @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such owners")
     @pytest.mark.parametrize("permitted", [True, False])

@@ -359,6 +359,13 @@ BAD = {
     "digest in no folder": ("--digest gone/x.json", "cannot write gone/x.json: gone is not a folder; create it first"),
     "digest is a folder": ("--digest .", "cannot write .: it exists and is not an ordinary file"),
     "report in no folder": ("--json gone/x.json", "cannot write gone/x.json"),
+    "one output for two": (
+        "--digest x.json --json ./x.json",
+        "--digest and --json both name x.json: give each a file of its own",
+    ),
+    "no name": ("--digest=", "cannot write .: it exists and is not an ordinary file"),
+    "pipe": ("--compare good.json pipe.json", "pipe.json is not an ordinary file; copy it into one"),
+    "endless": ("--compare good.json /dev/zero", "/dev/zero is not an ordinary file; copy it into one"),
     "unknown option": ("--frob", "unrecognized arguments: --frob"),
 }
 
@@ -374,6 +381,7 @@ def test_bad_usage_is_one_line(run: Run, tmp_path: Path, name: str) -> None:
     (tmp_path / "later.json").write_text(good.replace('"version": 1', '"version": 2'))
     (tmp_path / "text.json").write_text("text")
     (tmp_path / "other.json").write_text("{}")
+    os.mkfifo(tmp_path / "pipe.json")
     before = sorted(tmp_path.iterdir())
     options, message = BAD[name]
     status, out, err = run("verify", *options.split())

@@ -29,6 +29,9 @@ examples:
   dmlgpu bench --quick                            how fast is this device?
   dmlgpu info                                     versions, adapters and drivers, for a bug report
 
+exit status: 0 for success; 1 if info finds no usable adapter, verify a difference, bench a wrong or slower result;
+2 for bad input, and for output that cannot be written, with one line that begins with 'dmlgpu: error:'
+
 'dmlgpu COMMAND --help' says more. The environment variable DMLGPU_ADAPTER chooses a device for all commands."""
 
 _FILES = """\

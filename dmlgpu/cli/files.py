@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dtypes import by_dtype
-from ..problem import MAX_DIMENSIONS
+from ..problem import MAX_DIMENSIONS, MAX_ELEMENTS
 from .console import CommandError, count
 from .unfinished import unfinished
 
@@ -200,6 +200,8 @@ def read_npy(path: Path) -> NDArray[Any]:
                 f"{path} is damaged or truncated: its header announces {count(needed, 'byte')} of elements, and "
                 f"{max(there, 0)} are there"
             )
+        if math.prod(shape) > MAX_ELEMENTS:
+            raise CommandError(f"{path} has {math.prod(shape)} elements; dmlgpu takes up to {MAX_ELEMENTS}: split it")
         array = np.empty(math.prod(shape), dtype)
         data = array.view(np.uint8).data
         known = head[offset : offset + needed]
