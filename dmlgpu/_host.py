@@ -39,8 +39,8 @@ def host_array(x: ArrayLike, argument: str = "x") -> NDArray[Any]:
         raise _no_array(x, argument, error) from error
     if array is not x and not has_element_type(array.dtype):
         raise ArrayTypeError(
-            f"{argument} has dtype {array.dtype} as a NumPy array, which has no element type on the device: {argument} is "
-            f"{with_type(x)}; give numbers"
+            f"{argument} has dtype {array.dtype} as a NumPy array, which has no element type on the device: {argument} "
+            f"is {with_type(x)}; give numbers"
         )
     by_dtype(array.dtype, argument)
     return array

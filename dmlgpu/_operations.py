@@ -255,7 +255,8 @@ def _device_out(
         )
     if out.device is not home:
         raise ArgumentError(
-            f"out is on the device {out.device.summary!r} while x is on {home.summary!r}: give an out on the device of x"
+            f"out is on the device {out.device.summary!r} while x is on {home.summary!r}: give an out on the device of "
+            "x"
         )
     _check_places(out, element, sizes)
     out._tensor.check_live()

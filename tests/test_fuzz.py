@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given, settings
 
@@ -17,6 +19,15 @@ def test_the_corpus(device: dmlgpu.Device, name: str) -> None:
     assert len(lines) == len(set(lines))
     for line in lines:
         TARGETS[name].check(line)
+
+
+def test_programs_side_by_side(device: dmlgpu.Device) -> None:
+    """Four threads share the device, each with its own arrays."""
+    programs = TARGETS["programs"]
+    lines = programs.corpus()
+    with ThreadPoolExecutor(4) as threads:
+        done = [threads.submit(programs.check, line) for line in lines]
+    assert [future.exception() for future in done] == [None] * len(lines)
 
 
 @pytest.mark.parametrize("name", TARGETS)

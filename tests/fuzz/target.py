@@ -33,14 +33,16 @@ class Target:
     inputs : callable
         Given the corpus, returns the strategy that draws inputs, each one line of text.
     check : callable
-        Raises an AssertionError, or anything else that should not be, if an input is treated wrongly.
+        Raises an AssertionError, or anything else that should not be, if an input is treated wrongly. It may return
+        what is notable about the input, such as a pair of an argument and an outcome.
     watched : tuple of str
-        The modules of the package, such as ``"array"``, or folders of it, whose lines say whether an input is new.
+        The modules of the package, such as ``"array"``, or folders of it. An input is new if it makes a step from line
+        to line in there, or has something notable, that no other has.
     """
 
     name: str
     inputs: Callable[[list[str]], SearchStrategy[str]]
-    check: Callable[[str], None]
+    check: Callable[[str], set[Any] | None]
     watched: tuple[str, ...]
 
     @property
@@ -58,36 +60,49 @@ class Target:
 
         An input that fails is shrunk and raised.
         """
-        kept = self.corpus()
-        seen: set[Arc] = set()
-        for line in kept:
-            with _arcs(self.watched) as reached:
-                self.check(line)
-            seen |= reached
-        start, tried, before = time.monotonic(), 0, len(kept)
+        text_before = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+        corpus = self.corpus()
+        known = set().union(*(self._reached(line) for line in corpus))
+        seen = set(known)
+        new: dict[str, set[Any]] = {}
+        start, tried = time.monotonic(), 0
 
         def one(text: str) -> None:
             nonlocal tried
             tried += 1
-            with _arcs(self.watched) as reached:
-                self.check(text)
+            reached = self._reached(text)
             if not reached <= seen:
                 seen.update(reached)
-                kept.append(text)
+                new[text] = reached
 
         while time.monotonic() - start < seconds:
             # Anew for each round, as what it found is drawn from in the next.
-            given = hypothesis.given(self.inputs(list(kept)))
+            given = hypothesis.given(self.inputs([*corpus, *new]))
             settings = hypothesis.settings(
                 max_examples=500, deadline=None, database=None, suppress_health_check=list(hypothesis.HealthCheck)
             )
             try:
                 settings(given(one))()
             finally:
-                with self.path.open("a", encoding="utf-8") as file:
-                    file.writelines(f"{text}\n" for text in kept[before:])
-                report(f"{self.name}: {tried} inputs, {len(kept) - before} new ones kept, {len(seen)} steps reached")
-                before = len(kept)
+                kept = _cover(new, seen - known)
+                self.path.write_text(text_before + "".join(f"{text}\n" for text in kept), encoding="utf-8")
+                report(f"{self.name}: {tried} inputs tried, {len(kept)} kept, {len(seen)} things reached")
+
+    def _reached(self, text: str) -> set[Any]:
+        with _arcs(self.watched) as arcs:
+            notable = self.check(text)
+        return arcs | (notable or set())
+
+
+def _cover(reached: dict[str, set[Any]], wanted: set[Any]) -> list[str]:
+    """Return few inputs that together reach what is wanted: at each turn the one that reaches most of what is left."""
+    left = set(wanted)
+    chosen: list[str] = []
+    while left:
+        best = max(reached, key=lambda text: (len(reached[text] & left), -len(text), text))
+        chosen.append(best)
+        left -= reached[best]
+    return chosen
 
 
 @contextmanager
