@@ -15,6 +15,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -635,6 +636,12 @@ def test_odd_values(device: dmlgpu.Device, name: str, parameter: str) -> None:
                 wrong.append(f"{label}: taken")
     assert not wrong, "\n".join(wrong)
     np.testing.assert_array_equal(dmlgpu.cumulative_sum(X, axis=1, device=device), np.cumsum(X, 1))
+
+
+def test_the_page_has_these_figures() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "reliability.md").read_text(encoding="utf-8")
+    assert f"each of the {len(CASES)} parameters" in page
+    assert f"gets {len(ODD)} odd values" in page
 
 
 FLAGS = ["include_initial", "exclusive", "reverse"]

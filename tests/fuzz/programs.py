@@ -234,7 +234,12 @@ def statements(draw: st.DrawFn) -> str:
         return f"{name} = gpu.asarray({draw(rarely(arrays()))}{more and f', device={more}'})"
     if how == "host":
         return draw(
-            st.sampled_from([f"{draw(st.sampled_from(NAMES[3:]))} = {draw(arrays())}", "d.flags.writeable = False"])
+            st.sampled_from(
+                [
+                    f"{draw(st.sampled_from(NAMES[3:]))} = {draw(arrays())}",
+                    "d.flags.writeable = False; e = gpu.round(d, out=d)",
+                ]
+            )
         )
     if how == "view":
         return f"{name} = {device}{draw(views())}"
