@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ArrayTypeError, said
+from ..errors import ArrayTypeError, DeviceMemoryError, DeviceReleasedError, DirectMLError, said
 from .binding_table import IDMLBindingTable
 from .fields import a_kind_of, with_article
-from .hresults import invalid_argument, invalid_call, out_of_memory
+from .hresults import DXGI_ERROR_DEVICE_REMOVED, invalid_argument, invalid_call, out_of_memory
 from .objects import IDMLDeviceChild, IDMLDispatchable
 
 __all__ = ["IDMLCommandRecorder"]
@@ -50,7 +50,6 @@ class IDMLCommandRecorder(IDMLDeviceChild):
         import wgpu
 
         from ..runtime.backend import owner_of
-        from ..runtime.memory import is_out_of_memory
 
         where = "IDMLCommandRecorder::RecordDispatch"
         self._device._check(where)
@@ -78,12 +77,12 @@ class IDMLCommandRecorder(IDMLDeviceChild):
         with runtime.section:
             try:
                 prepared = bindings._prepare(where)
-            except wgpu.GPUError as error:
-                if not is_out_of_memory(error):
-                    raise
+            except DeviceMemoryError as error:
                 raise out_of_memory(
                     f"{where}: the device has no room for the uniforms of the dispatch: {said(error)}"
                 ) from error
+            except DeviceReleasedError as error:
+                raise DirectMLError(DXGI_ERROR_DEVICE_REMOVED, f"{where}: {error}") from error
             for bound in prepared:
                 try:
                     bound.record(commandList)

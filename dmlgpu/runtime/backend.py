@@ -242,7 +242,13 @@ def _begin_mapping(gpu_buffer: Any, mode: Any, offset: int, size: int) -> Any:
     try:
         return gpu_buffer.map_async(mode, offset, size)
     except BaseException:
-        cancel_mapping(owner_of(gpu_buffer), gpu_buffer, None)  # wgpu-py takes it for pending now
+        # wgpu-py takes it for pending now, and keeps its promise, which refers to the buffer, for ever.
+        for promise in list(getattr(wgpu.GPUPromise, "_UNRESOLVED", ())):
+            cells = getattr(promise._handler, "__closure__", None) or ()
+            if any(cell.cell_contents is gpu_buffer for cell in cells):
+                abandon(promise)
+                promise._wgpu_set_error("the mapping was not begun")
+        cancel_mapping(owner_of(gpu_buffer), gpu_buffer, None)
         raise
 
 

@@ -31,5 +31,7 @@ class Batch(Use):
     ) -> None:
         try:
             self._executor.end_batch(drop=kind is not None)
-        finally:
-            super().__exit__(kind, error, trace)
+        except BaseException as late:
+            super().__exit__(type(late), late, late.__traceback__)
+            raise
+        super().__exit__(kind, error, trace)

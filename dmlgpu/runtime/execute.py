@@ -118,7 +118,11 @@ class Executor:
 
     def copy(self, source: Any, offset: int, target: Any, target_offset: int, size: int) -> None:
         """Record a copy from buffer to buffer; offsets and size are multiples of 4 bytes."""
-        self._recorder().copy(source, offset, target, target_offset, size)
+        try:
+            self._recorder().copy(source, offset, target, target_offset, size)
+        except BaseException:
+            self._recording = None  # an encoder that has refused a command is of no use
+            raise
 
     def flush(self, *, writes: bool = True) -> None:
         """Submit what was recorded and, unless `writes` is false, what was only written."""

@@ -238,7 +238,7 @@ class Device(Lifetime):
         if sys.get_asyncgen_hooks().firstiter is None:  # which every event loop sets, and by which wgpu finds it
             raise EventLoopError("no event loop runs to wait in: use asyncio.run, or read without waiting, as .numpy()")
         if out.size:
-            await self._transfers.read_async(lambda: self.use(buffer), self.section, buffer, start, out)
+            await self._transfers.read_async(self.use, self.section, buffer, start, out)
 
     def batch(self) -> Batch:
         """Return a context that makes what runs over temporaries in it as few submissions as can be, see `Batch`."""
@@ -317,7 +317,7 @@ class Device(Lifetime):
             A buffer and the offset in bytes, a multiple of 256, from which the plan's ``scratch_bytes`` are free; they
             meet neither tensor.
         """
-        with self.section:
+        with self.use():
             plan = plan_problem(problem, self.limits, one_buffer=source is target, chunks=chunks)
             return self._executor.bind(plan, source, target, scratch)
 

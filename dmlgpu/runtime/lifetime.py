@@ -8,14 +8,24 @@ from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
+import wgpu
+
 from .._arguments import instance
 from .._sections import Section
-from ..errors import ArrayTypeError, DeviceLostError, DeviceReleasedError, ReleasedArrayError
+from ..errors import (
+    ArrayTypeError,
+    DeviceError,
+    DeviceLostError,
+    DeviceMemoryError,
+    DeviceReleasedError,
+    ReleasedArrayError,
+    said,
+)
 from . import backend
 from .adapters import AdapterDescription
 from .backend import end_calls_before_destroy
 from .liveness import Fault, Liveness
-from .memory import Buffer
+from .memory import Buffer, is_out_of_memory
 
 if TYPE_CHECKING:
     from .gpu import Device
@@ -24,7 +34,7 @@ __all__ = ["Lifetime", "Use"]
 
 
 class Use:
-    """A device's section after a `check`; names a device that turns out to be lost.
+    """A device's section after a `check`; gives errors of wgpu a name of this package, above all that of a lost device.
 
     It is a class because generators would cost a small call some ten microseconds.
     """
@@ -47,11 +57,24 @@ class Use:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            # Any error: wgpu-py's are of many types then.
-            if isinstance(error, Exception) and self._lifetime.lost() and not isinstance(error, DeviceReleasedError):
-                self._lifetime.check()
+            if isinstance(error, Exception):
+                self._rename(error)
         finally:
             self._lifetime.section.__exit__()
+
+    def _rename(self, error: Exception) -> None:
+        # Whatever the error is, as wgpu-py's are of many types where the device is lost.
+        if self._lifetime.lost() and not isinstance(error, DeviceReleasedError):
+            self._lifetime.check()
+        if isinstance(error, wgpu.GPUError):
+            if is_out_of_memory(error):
+                raise DeviceMemoryError(
+                    f"the device is out of memory: {said(error)}; release arrays that are no longer needed"
+                ) from error
+            raise DeviceError(
+                f"wgpu refuses what {self._lifetime!r} is to do, which is a mistake of this package, of wgpu or of the "
+                f"driver: {said(error)}"
+            ) from error
 
 
 class Lifetime:

@@ -83,8 +83,8 @@ class Liveness:
         """Whether the device was destroyed, or the driver gave it up."""
         try:
             self._gpu_device.create_bind_group(layout=self._nothing, entries=[])
-        except wgpu.GPUError:
-            return True
+        except wgpu.GPUError as error:
+            return "lost" in str(error)  # and not out of memory, say
         return False
 
     def check(self, buffer: Any) -> None:

@@ -145,7 +145,7 @@ class Transfers:
 
     async def read_async(
         self,
-        use: Callable[[], AbstractContextManager[None]],
+        use: Callable[..., AbstractContextManager[None]],
         section: AbstractContextManager[None],
         buffer: Buffer,
         offset: int,
@@ -154,7 +154,7 @@ class Transfers:
         """Do as `read` without blocking the event loop; `out` is C-contiguous.
 
         The memory itself is never mapped here: meanwhile other tasks may run what uses it. The device is used in the
-        context that `use` returns, and not locked while waiting; `section` is its section.
+        contexts that `use` returns, and not locked while waiting; `section` is its section.
         """
         target = out.reshape(-1).view(np.uint8)
         chunk = memory.CHUNK - 4
@@ -162,7 +162,7 @@ class Transfers:
             part = target[start : start + chunk]
             stage, promise = None, None
             try:
-                with use():
+                with use(buffer):
                     stage = self._pools.readback.take(part.size + 4)
                     begun = self._begin(buffer.gpu_buffer, offset + start, part.size, stage)
                     promise = begun.promise
@@ -170,7 +170,7 @@ class Transfers:
                     await promise
                 except RuntimeError as error:
                     raise no_access(error) from error
-                with section:
+                with use():
                     check_access(self._lost)
                     begun.take(part)
             finally:
