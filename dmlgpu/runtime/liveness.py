@@ -15,7 +15,7 @@ import wgpu
 from ..errors import (
     ArgumentError,
     ArrayTypeError,
-    DeviceReleasedError,
+    DeviceLostError,
     DmlGpuError,
     ReleasedArrayError,
     said,
@@ -60,7 +60,7 @@ _ERRORS: dict[FaultKind, type[DmlGpuError]] = {
     FaultKind.USAGE: ArgumentError,
     FaultKind.MAPPED: ArgumentError,
     FaultKind.DESTROYED: ReleasedArrayError,
-    FaultKind.LOST: DeviceReleasedError,
+    FaultKind.LOST: DeviceLostError,
     FaultKind.OTHER: ArgumentError,
 }
 

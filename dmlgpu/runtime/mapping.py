@@ -66,7 +66,11 @@ class mapped:
 
     def __exit__(self, *exc_info: object) -> None:
         if self._gpu_buffer.map_state == "mapped":
-            self._gpu_buffer.unmap()
+            try:
+                self._gpu_buffer.unmap()
+            except BaseException:
+                cancel_mapping(self._gpu_device, self._gpu_buffer, self._promise)
+                raise
 
     def _wait(self) -> None:
         let_interrupts_through()
