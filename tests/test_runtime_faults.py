@@ -47,7 +47,7 @@ OURS = str(Path(dmlgpu.__file__).parent) + os.sep
 WGPU = str(Path(wgpu.__file__).parent) + os.sep
 
 Record = Callable[[str, object], None]
-"""pytest's ``record_property``, with which ``--junitxml`` shows the number of faults."""
+"""pytest's ``record_property``, with which ``--junitxml=FILE -o junit_family=xunit1`` shows the number of faults."""
 
 
 class World:
@@ -506,3 +506,44 @@ def test_a_device_that_is_lost_before_any_native_call(kind: str, record_property
     assert run.returncode == 0, run.stderr[-3000:]
     assert int(run.stdout) >= len(CALLS)
     record_property("faults", int(run.stdout))
+
+
+@pytest.mark.parametrize(
+    ("place", "fault", "errors", "step"),
+    [
+        (at_lines, interrupt, (KeyboardInterrupt,), 97),
+        (at_native_calls, invalid, (DmlGpuError,), 29),
+        (at_native_calls, out_of_memory, (DmlGpuError,), 31),
+    ],
+)
+def test_a_fault_while_the_default_device_is_opened(
+    place: Callable[[Points], AbstractContextManager[None]],
+    fault: Callable[[], None],
+    errors: tuple[type[BaseException], ...],
+    step: int,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Record,
+) -> None:
+    """With its first call, for which pipelines are compiled."""
+    faults, wanted = 0, 1
+    while True:
+        monkeypatch.setattr(device_module, "_open", {})
+        monkeypatch.setattr(device_module, "_chosen", {})
+        points = Points(wanted, fault)
+        try:
+            with place(points):
+                right(dmlgpu.cumulative_sum(X, axis=0), np.cumsum(X, axis=0))
+            passed = True
+        except errors:
+            passed = False
+        if not points.reached:
+            assert passed
+            break
+        faults += 1
+        assert not passed or absorbed(points, fault), f"the fault at {points.what} was lost"
+        assert _sections._depth == 0
+        assert all(free(section) for section in list(_sections._sections))
+        right(dmlgpu.cumulative_sum(X, axis=0), np.cumsum(X, axis=0))
+        dmlgpu.default_device().release()
+        wanted += 1 if EVERY_POINT else step
+    record_property("faults", faults)
