@@ -9,7 +9,7 @@
 # make matrix    the conformance cases on three software devices and through Dawn: all must have the same digests
 # make fuzz    random programs and files, guided by the lines they reach; what is new goes into tests/data/fuzz
 # make mutation    alter every operator, stride, barrier and guard of the shaders in turn: what the suite notices (long)
-# make test-faults    the faults of files, streams and signals at every point, of which the suite has a sample
+# make test-faults    the faults of calls, devices, files, streams and signals at every point, of which the suite has a sample
 # make test-tint    every shader and a sample of the cases through Tint, the other compiler of WGSL
 #
 # Each does its own set-up first (scripts/set_up.py) and can be run again and again. PYTHON= chooses the Python that the
@@ -52,7 +52,7 @@ test-opengl: test
 test-default-limits: export DMLGPU_TEST_LIMITS := default
 test-default-limits: test
 
-FAULT_TESTS := tests/test_cli_faults.py tests/test_cli_crashes.py tests/test_cli_streams.py
+FAULT_TESTS := tests/test_runtime_faults.py tests/test_cli_faults.py tests/test_cli_crashes.py tests/test_cli_streams.py
 test-faults: export DMLGPU_TEST_FAULTS := all
 test-faults: setup-test
 	$(VENV_BIN)/python -m pytest $(FAULT_TESTS) $(PYTEST_ARGS)
