@@ -99,10 +99,9 @@ def choice(value: str, argument: str, options: Mapping[str, _T]) -> _T:
     ArgumentError
         If it is none of the names.
     """
-    names = ", ".join(map(repr, options))
     if not isinstance(value, str):
-        raise ArrayTypeError(f"{argument} is {with_type(value)}; it is one of {names}")
+        raise ArrayTypeError(f"{argument} is {with_type(value)}; it is one of {', '.join(map(repr, options))}")
     for name, meaning in options.items():  # equality: the hash of a subclass may be anything
         if str.__eq__(name, value) is True:
             return meaning
-    raise ArgumentError(f"{argument} is {shown(value)}; it is one of {names}")
+    raise ArgumentError(f"{argument} is {shown(value)}; it is one of {', '.join(map(repr, options))}")

@@ -26,7 +26,7 @@ import dmlgpu
 from dmlgpu.dtypes import by_name
 from dmlgpu.errors import ArgumentError, ArrayTypeError, DmlGpuError
 from dmlgpu.problem import Layout, Operator, scan_problem
-from dmlgpu.runtime.device import devices
+from dmlgpu.runtime.device import devices, select_adapter
 
 from .samples import DTYPES
 
@@ -616,7 +616,9 @@ def test_odd_values(device: dmlgpu.Device, name: str, parameter: str) -> None:
     bench = Bench(device)
     for label, make in ODD.items():
         value = make(device)
-        index = as_int(value) if parameter in ("device", "adapter") else None
+        index = None
+        if parameter in ("device", "adapter"):
+            index = select_adapter("").index if isinstance(value, str) and value == "" else as_int(value)
         if index is not None and 0 <= index < len(devices()) and index != device.description.index:
             continue  # a good choice, which would open another device
         good = rule(value, device)

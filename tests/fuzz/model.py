@@ -16,6 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 
 import dmlgpu
 from dmlgpu import reference
+from dmlgpu.runtime.adapters import select_adapter
 
 NUMBERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)] + ["float16", "float32", "float64"]
 LARGEST = 1 << 20
@@ -253,9 +254,9 @@ class Face:
         self.device = device
 
     def check_device(self, device: Any) -> None:
-        if device is None or device is self.device or (isinstance(device, str) and device == ""):
+        if device is None or device is self.device:
             return
-        index = integer(device)
+        index = integer(select_adapter("").index if isinstance(device, str) and device == "" else device)
         if index != self.device.description.index and 0 <= index < len(dmlgpu.devices()):
             raise TooLargeError  # it would open another device
         check(index == self.device.description.index)
