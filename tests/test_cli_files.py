@@ -441,6 +441,20 @@ class TestReplacing:
             check_output(tmp_path / "a.npy")
         assert sorted(os.listdir(tmp_path)) == ["a.npy", *(["passwords"] if exists else [])]
 
+    @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
+    def test_a_link_that_changes_meanwhile_is_followed_once(self, tmp_path: Path) -> None:
+        for name in ("one", "other"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "a.npy").write_bytes(b"old")
+        (tmp_path / "a.npy").symlink_to(Path("one") / "a.npy")
+        with replacing(tmp_path / "a.npy") as file:
+            file.write(b"new")
+            (tmp_path / "a.npy").unlink()
+            (tmp_path / "a.npy").symlink_to(Path("other") / "a.npy")
+        assert (tmp_path / "one" / "a.npy").read_bytes() == b"new"
+        assert (tmp_path / "other" / "a.npy").read_bytes() == b"old"
+        assert not leftovers(tmp_path)
+
     @pytest.mark.parametrize("how", ["rehearsal", "replacing"])
     @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ENOSPC, errno.EDQUOT])
     def test_a_folder_that_takes_no_files_is_found_before_the_work(

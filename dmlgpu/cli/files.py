@@ -291,7 +291,7 @@ def check_replaceable(path: Path) -> None:
     CommandError
         As `replacing` would.
     """
-    with _temporary(path) as (file, name):
+    with _temporary(path) as (file, name, _):
         file.close()
         os.unlink(name)
 
@@ -337,7 +337,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         If the file cannot be created, written or renamed, or is one that replacing would do harm to: one with several
         names, of another user, write-protected, no ordinary file, or a link to a file of another kind.
     """
-    with _temporary(path) as (file, name):
+    with _temporary(path) as (file, name, target):
         yield cast(IO[bytes], file)
         try:
             os.fsync(file.fileno())
@@ -345,7 +345,6 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             if error.errno not in _NO_SUCH_OPERATION:
                 raise
         file.close()
-        target = os.path.realpath(path)
         os.replace(name, target)
         try:
             _flush_folder(os.path.dirname(target))
@@ -374,8 +373,11 @@ def _flush_folder(folder: str) -> None:
 
 
 @contextmanager
-def _temporary(path: Path) -> Iterator[tuple[_Raw, str]]:
-    """Create a file beside the one that it is to replace, with its owner and permissions; remove it after a failure."""
+def _temporary(path: Path) -> Iterator[tuple[_Raw, str, str]]:
+    """Create a file beside the one that it is to replace, with its owner and permissions; remove it after a failure.
+
+    Yields the file, its name, and the name that it is for: `path`, or where that leads as a link.
+    """
     target, old = _target(path)
     name = os.path.join(os.path.dirname(target), f".dmlgpu-{secrets.token_hex(6)}.tmp")
     file = None
@@ -385,7 +387,7 @@ def _temporary(path: Path) -> Iterator[tuple[_Raw, str]]:
             file = _Raw(os.open(name, _WRITE_FLAGS, 0o666 if old is None else 0o600))
             if old is not None:
                 _adopt(path, file, name, old)
-            yield file, name
+            yield file, name, target
         except BaseException as error:
             # The temporary file's name would tell the reader nothing, unless it stays.
             left = _remove(file, name)
