@@ -124,7 +124,7 @@ def checking(
 def share(cases: Sequence[Case], number: int, shares: int) -> list[Case]:
     """Return one of several parts of the cases, for drivers that take long to compile: the first has number 0.
 
-    Cases of one format, operator and kernel are in one part, as they have shaders in common. A hash decides in which, so
+    Cases of one format, operator and kernel are in one part, as they have shaders in common. A hash says in which, so
     that none has all of one kernel.
     """
     mixed = sorted(_groups(cases), key=lambda group: hashlib.sha256(group[0][1].name.encode()).digest())
