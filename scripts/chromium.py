@@ -3,17 +3,11 @@
 
 from __future__ import annotations
 
-from debian import libraries, unpack
+from debian import unpack
 from system import ROOT, fail, say
 
 TARGET = ROOT / ".cache" / "chromium"
 PROGRAM = TARGET / "usr" / "lib" / "chromium" / "chromium"
-
-
-def library_path() -> str:
-    """Return the folders of the unpacked libraries, as LD_LIBRARY_PATH takes them."""
-    folder = libraries(TARGET)
-    return f"{folder}:{folder / 'pulseaudio'}"
 
 
 def main() -> None:

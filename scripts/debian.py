@@ -59,6 +59,12 @@ def libraries(root: Path) -> Path:
     return root / "usr" / "lib" / f"{platform.machine()}-linux-gnu"
 
 
+def library_path(root: Path) -> str:
+    """Return the folders of all unpacked shared libraries, as LD_LIBRARY_PATH takes them."""
+    folder = libraries(root)
+    return ":".join(map(str, (folder, root / folder.relative_to(root / "usr"), folder / "pulseaudio")))
+
+
 @contextmanager
 def _downloaded(packages: Sequence[str], release: str | None, system: bool, *command: str) -> Iterator[list[Path]]:
     """Bring packages by an apt-get command with a state of its own; remove them when the context ends."""

@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import numpy as np
-from chromium import PROGRAM, library_path
+from chromium import PROGRAM, TARGET
+from debian import library_path
 from numpy.typing import NDArray
 
 from dmlgpu.cli.arguments import parse
@@ -247,7 +248,7 @@ def browsing(address: str, log: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
     """Show the page in headless Chromium as long as the context lasts."""
     if not PROGRAM.is_file():
         raise CommandError(f"there is no {PROGRAM}; 'make chromium' unpacks it, and --by-hand takes another browser")
-    environment = os.environ | {"LD_LIBRARY_PATH": library_path()}
+    environment = os.environ | {"LD_LIBRARY_PATH": library_path(TARGET)}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = [str(PROGRAM), *FLAGS, f"--user-data-dir={profile}", address]
         with subprocess.Popen(command, env=environment, stdout=log, stderr=log) as process:
