@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from .cli_runner import environment
+from .cli_runner import environment, process
 from .faulty_os import leftovers
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
@@ -259,3 +259,22 @@ def test_callers_see_statuses_and_no_signals(
     assert main(ARRAY) == 130
     assert [signal.getsignal(number) for number in SIGNALS] == handlers
     assert capsys.readouterr().err.endswith("dmlgpu: error: interrupted\n")
+
+
+IMPATIENT = """
+import os, signal, sys
+import dmlgpu.cli
+from dmlgpu.cli import main, operators
+def interrupt(*arguments):
+    os.kill(os.getpid(), signal.SIGINT)
+operators.read_npy = interrupt
+dmlgpu.cli.complain = interrupt
+sys.exit(main())
+"""
+
+
+def test_a_second_interrupt_ends_a_process_silently(tmp_path: Path) -> None:
+    """While the first one is reported."""
+    np.save(tmp_path / "x.npy", X)
+    status, out, err = process(*ARRAY, folder=tmp_path, code=("-c", IMPATIENT))
+    assert (status, out, err) == (-signal.SIGINT, "", "")
