@@ -6,11 +6,13 @@ package, or what is read of it is right: as NumPy reads it, and as exact fractio
 
 from __future__ import annotations
 
+import atexit
 import csv
 import io
 import json
 import math
 import re
+import shutil
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -34,6 +36,7 @@ from dmlgpu.errors import DmlGpuError
 from .target import Target
 
 FOLDER = Path(tempfile.mkdtemp(prefix="dmlgpu-fuzz-"))
+atexit.register(shutil.rmtree, FOLDER)
 
 
 def line_of(data: bytes) -> str:
