@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -241,6 +243,18 @@ def is_disjoint(x: np.ndarray[Any, Any]) -> bool:
     return bool((np.diff(np.sort(places.ravel())) >= x.itemsize).all())
 
 
+@dataclass(eq=False)
+class Bytes:
+    """A caller's wgpu buffer."""
+
+    data: bytearray
+
+
+def contents() -> bytearray:
+    """Return bytes that make ordinary numbers of every type."""
+    return bytearray(0x40 + i % 3 for i in range(64))
+
+
 class Face:
     """The public functions.
 
@@ -252,6 +266,32 @@ class Face:
 
     def __init__(self, device: dmlgpu.Device) -> None:
         self.device = device
+        self.buffers: dict[int, tuple[Bytes, Memory]] = {}
+
+    def buffer(self, i: int) -> Bytes:
+        """Return a caller's buffer."""
+        return self.buffers.setdefault(i, (Bytes(contents()), Memory()))[0]
+
+    @refusing
+    def from_wgpu(self, buffer, shape, dtype, *, strides=None, offset=0, device=None):
+        check(isinstance(buffer, Bytes))
+        self.check_device(device)
+        target = element(dtype, boolean=True)
+        check(np.dtype(dtype).isnative)
+        sizes = integers(shape)
+        check(min(sizes, default=0) >= 0)
+        check_shape(sizes)
+        packed = tuple(target.itemsize * math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
+        steps = packed if strides is None else integers(strides)
+        start = integer(offset)
+        check(len(steps) == len(sizes) and not any(byte % target.itemsize for byte in (*steps, start)))
+        check(0 <= start <= len(buffer.data))
+        i = next(i for i, (known, _) in self.buffers.items() if known is buffer)
+        if self.buffers[i][1].released:
+            self.buffers[i] = (buffer, Memory())
+        if 0 in sizes:
+            return Array(np.empty(sizes, target), self.buffers[i][1])
+        return Array(np.ndarray(sizes, target, buffer.data, start, steps), self.buffers[i][1])
 
     def check_device(self, device: Any) -> None:
         if device is None or device is self.device:

@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 import numpy as np
+import wgpu
 from hypothesis import strategies as st
 
 import dmlgpu
@@ -48,6 +49,15 @@ class Package:
         self.cumulative_sum = dmlgpu.cumulative_sum
         self.cumulative_prod = dmlgpu.cumulative_prod
         self.round = dmlgpu.round
+        self.from_wgpu = dmlgpu.from_wgpu
+        self.buffers: dict[int, Any] = {}
+
+    def buffer(self, i: int) -> Any:
+        """Return a caller's buffer; the same for the same number."""
+        if i not in self.buffers:
+            gpu_device = self.device.gpu_device
+            self.buffers[i] = gpu_device.create_buffer_with_data(data=model.contents(), usage=wgpu.BufferUsage.STORAGE)
+        return self.buffers[i]
 
 
 # Running
@@ -175,7 +185,10 @@ INTS = ["0", "1", "2", "3", "7", "100", "127"]
 SUFFIXES = ["", "", "", "[::-1]", "[::2]", "[1:]", ".T", "[None]", "[..., None]", "[..., ::-1]", "[:0]", ".T[::-2]"]
 SHAPES = _listed("(3,)  (2, 3)  (4, 1)  (0,)  (2, 0)  (1, 1, 5)  (2, 3, 2)  (17,)  (40, 3)  (300,)  (5000,)  ()")
 MORE_SHAPES = _listed("-1  (2, -1)  (-1, 1)  6  (3, 2)  [3]  (2, 2, 3)  (0, -1)")
-HOW = _listed("asarray  host  view  view  scan  scan  scan  round  use  odd  overlap")
+HOW = _listed("asarray  host  view  view  scan  scan  scan  round  use  odd  overlap  wrap")
+WRAPPED_SHAPES = ["(2, 3)", "4", "(2, 2)", "(3,)", "()", "(0, 2)", "16", "(2, 1, 4)", "65"]
+STRIDES = _listed("(8, 4)  (4, 8)  (-8, -4)  (0, 4)  (16, 8)  (4,)  (-8,)  (24, 0)  ()  (2**40, 4)  (1, 1)  (2, 6)")
+OFFSETS = ["0", "4", "8", "32", "60", "64", "-4", "3"]
 AXES = ["", "(1, 0)", "1, 0", "-1, 0", "0", "(0, 2, 1)", "0, 0"]
 KEYS = _listed("""
     0  -1  1  5  ::-1  ::2  1:  :0  None  ...  ..., 0  0, 0  :, 0  :, ::-1  None, 0  -3:-1  ::-3  ..., None  0, ...
@@ -246,6 +259,8 @@ def statements(draw: st.DrawFn) -> str:
     if how == "scan":
         function = draw(st.sampled_from(["cumulative_sum", "cumulative_prod"]))
         return f"{name} = gpu.{function}({given}{draw(options(function, given))})"
+    if how == "wrap":
+        return f"{name} = gpu.from_wgpu({draw(wrappings())})"
     if how == "overlap":
         parts = draw(st.permutations(["[1:]", "[:-1]", "[::-1]", ""]))
         function = draw(st.sampled_from(["cumulative_sum", "cumulative_prod", "round"]))
@@ -254,6 +269,17 @@ def statements(draw: st.DrawFn) -> str:
     if how == "round":
         return f"{name} = gpu.round({given}{draw(options('round', given))})"
     return f"e = {draw(st.sampled_from(USES if how == 'use' else OPERATIONS)).format(device, other)}"
+
+
+@st.composite
+def wrappings(draw: st.DrawFn) -> str:
+    """Draw the arguments of `from_wgpu`."""
+    buffer = draw(rarely(st.sampled_from(["gpu.buffer(0)", "gpu.buffer(0)", "gpu.buffer(1)"])))
+    shape = draw(rarely(st.sampled_from(WRAPPED_SHAPES)))
+    dtype = draw(rarely(st.sampled_from([*model.NUMBERS, "bool", ">f4"]).map(repr)))
+    strides = f", strides={draw(rarely(st.sampled_from(STRIDES)))}" if draw(st.booleans()) else ""
+    offset = f", offset={draw(rarely(st.sampled_from(OFFSETS)))}" if draw(st.booleans()) else ""
+    return f"{buffer}, {shape}, {dtype}{strides}{offset}"
 
 
 @st.composite
@@ -322,6 +348,7 @@ WATCHED = [
     "dtypes",
     "errors",
     "functions",
+    "interop",
     "problem",
 ]
 PROGRAMS = Target("programs", programs, check_program, tuple(WATCHED))
