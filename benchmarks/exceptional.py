@@ -3,14 +3,18 @@
     python -m benchmarks.exceptional [--device D] [--samples N]
 
 First each kernel on finite data, with the check against shaders without it (the constant ``EXCEPTIONS`` of the
-element's piece is false, and the order is kept), then one infinity early in 10^7 elements against finite data. Both
-sides of a ratio are taken in turn; times are wall times of a run on the device and of reading 16 elements back.
+element's piece is false, and the order is kept); then products, with the check of what is near underflow against
+shaders that only look for NaN and infinity, and whose left folds have subnormal numbers; then one infinity early in
+10^7 elements, a decay, a zero and a NaN, against finite data. Both sides of a ratio are taken in turn; times are wall
+times of a run on the device and of reading 16 elements back, or with ``--cpu`` the processor's, which a busy machine
+disturbs less.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -27,6 +31,13 @@ from dmlgpu.runtime.pipelines import Pipelines
 
 CHECKED = "const EXCEPTIONS = true;"
 UNCHECKED = {CHECKED: "const EXCEPTIONS = false;", "const EXACT = !EXCEPTIONS;": "const EXACT = false;"}
+WITHOUT_RANGE = {
+    "const SMALL = 2u * NORMAL;": "const SMALL = 0u;",
+    "magnitude(a) < least)": "false)",
+    "min(magnitude(result), fine_magnitude(element)) < least)": "false)",
+    "fine_magnitude(a) <= NORMAL)": "false)",
+    "select(NORMAL + 1u, 0u, is_zero(absorbing))": "0u",
+}
 SHAPES: tuple[tuple[str, tuple[int, ...], int], ...] = (  # kernel, shape, axis
     ("slices", (256, 16_384), 1),
     ("rows", (256, 16_384), 1),
@@ -36,24 +47,41 @@ SHAPES: tuple[tuple[str, tuple[int, ...], int], ...] = (  # kernel, shape, axis
     ("slices", (4096, 1024), 0),
     ("slices", (2**17, 32), 1),
 )
+PRODUCTS: tuple[tuple[str | None, tuple[int, ...], int], ...] = (  # kernel (the planned one if None), shape, axis
+    (None, (2**24,), 0),
+    (None, (4096, 4096), 1),
+    (None, (4096, 4096), 0),
+    (None, (256, 256, 256), 1),
+    (None, (2**20, 16), 1),
+    (None, (2**22, 3), 1),
+    ("chain", (4, 2**20), 1),
+    ("rows", (256, 16_384), 1),
+    ("tiles", (256, 16_384), 1),
+)
 TYPES = ("float32", "float16", "float64")
 
 
 class Unchecked(Pipelines):
-    """Pipelines whose shaders take every result for an ordinary one.
+    """Pipelines whose shaders leave a check out.
 
     Attributes
     ----------
+    changes : mapping of str to str
+        What stands in the shaders for the check, and what takes its place.
     altered : int
         How many modules that made different.
     """
 
     altered = 0
 
+    def __init__(self, device: Device, changes: Mapping[str, str]) -> None:
+        super().__init__(device.gpu_device)
+        self.changes = changes
+
     def _module(self, key: PipelineKey) -> tuple[shaders.Shader, Any]:
         shader = shaders.resolve(key.kernel, dict(key.slots))
         source = shader.source
-        for checked, unchecked in UNCHECKED.items():
+        for checked, unchecked in self.changes.items():
             source = source.replace(checked, unchecked)
         self.altered += source != shader.source
         shader = replace(shader, source=source)
@@ -78,6 +106,9 @@ def finite(kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
     return (1 + 1e-6 * np.random.default_rng(1).random(shape)).astype(kind)
 
 
+clock = time.perf_counter
+
+
 def ratio(device: Device, way: str | None, samples: int, *sides: tuple[ScanProblem, NDArray[Any], Pipelines]) -> Ratio:
     """Run two scans in turn, each through pipelines of its own, and return their times and the ratio of these.
 
@@ -91,10 +122,10 @@ def ratio(device: Device, way: str | None, samples: int, *sides: tuple[ScanProbl
         for sample, side in np.ndindex(times.shape):
             problem, x, device._executor.pipelines = sides[side]
             some = np.empty(16, x.dtype)
-            start = time.perf_counter()
+            start = clock()
             device.run(problem, *buffers[side], kernel=way)
             device.download(buffers[side][1], 0, some)
-            times[sample, side] = time.perf_counter() - start
+            times[sample, side] = clock() - start
     finally:
         device._executor.pipelines = own
         for pair in buffers:
@@ -108,9 +139,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", help="an adapter's index or part of its summary")
     parser.add_argument("--samples", type=int, default=15)
+    parser.add_argument("--cpu", action="store_true", help="measure the processor's time instead of the wall's")
     arguments = parser.parse_args()
+    if arguments.cpu:
+        global clock
+        clock = time.process_time
     device = dmlgpu.Device(arguments.device)
-    checked, unchecked = device.pipelines, Unchecked(device.gpu_device)
+    checked, unchecked = device.pipelines, Unchecked(device, UNCHECKED)
     print(f"{device.summary}\n\n| kernel, shape | axis | {' | '.join(f'{kind} sum, product' for kind in TYPES)} |")
     print("|---" * (2 + len(TYPES)) + "|")
     for way, shape, axis in SHAPES:
@@ -124,6 +159,30 @@ def main() -> None:
         print(f"| {name} | {'last' if axis == len(shape) - 1 else 'first'} | {' | '.join(cells)} |", flush=True)
     if not unchecked.altered:
         raise SystemExit(f"no shader has {CHECKED!r}: the table compares them with themselves")
+
+    without = Unchecked(device, WITHOUT_RANGE)
+    print(f"\n| products | axis | {' | '.join(TYPES)} |\n{'|---' * (2 + len(TYPES))}|")
+    for kernel, shape, axis in PRODUCTS:
+        cells = []
+        for kind in TYPES:
+            one, x = scan(kind, shape, axis, "product"), finite(kind, shape)
+            cells.append(f"{ratio(device, kernel, arguments.samples, (one, x, checked), (one, x, without)).value:.2f}")
+        name = f"{f'`{kernel}`' if kernel else 'as planned'}, {' x '.join(map(str, shape))}"
+        which = "last" if axis == len(shape) - 1 else "first" if axis == 0 else "middle"
+        print(f"| {name} | {which} | {' | '.join(cells)} |", flush=True)
+    if not without.altered:
+        raise SystemExit("no shader has the check of what is near underflow: the table compares them with themselves")
+
+    decay, zero, nan = np.full(10**6, 0.999, np.float32), np.ones(10**6, np.float32), np.ones(10**6, np.float32)
+    zero[0], nan[3] = 0, np.nan
+    one, ordinary = scan("float32", decay.shape, 0, "product"), finite("float32", decay.shape)
+    print("\n| products of 10^6 elements | 0.999 each | a zero at the start | a NaN |\n|---|---|---|---|")
+    for kernel in (None, "chain", "rows", "tiles", "serial", "slices"):
+        cells = []
+        for x in (decay, zero, nan):
+            price = ratio(device, kernel, arguments.samples, (one, x, checked), (one, ordinary, checked))
+            cells.append(f"{price.value:.2f}")
+        print(f"| {f'`{kernel}`' if kernel else 'as planned'} | {' | '.join(cells)} |", flush=True)
 
     print("\n| kernel, 10^7 elements | finite | with an infinity | ratio |\n|---|---|---|---|")
     x = finite("float32", (10**7,))
