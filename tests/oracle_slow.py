@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -78,18 +77,24 @@ def order(x: list[Any], carried: list[Any], combine: Combine) -> Callable[[int],
     return out
 
 
-def inclusive(x: list[Any], combine: Combine, is_finite: Callable[[Any], bool]) -> list[Any]:
-    """Return all results; tiles that the order gives NaN or infinity are left folds, and end their span."""
+def inclusive(
+    x: list[Any], combine: Combine, is_ordinary: Callable[[Any], bool], fold: Combine | None = None
+) -> list[Any]:
+    """Return all results; exceptional tiles, in which some result is not ordinary, are left folds, and end their span.
+
+    `fold` is what left folds combine by, where that differs.
+    """
+    fold = fold or combine
     results: list[Any] = []
     origin = 0
     out = order(x, [], combine)
     for start in range(0, len(x), 4096):
         elements = x[start : start + 4096]
         tile = [out(start - origin + i) for i in range(len(elements))]
-        if not all(is_finite(value) for value in tile):
+        if not all(is_ordinary(value) for value in tile):
             tile, last = [], results[-1:]
             for element in elements:
-                last = [combine(last[0], element)] if last else [element]
+                last = [fold(last[0], element)] if last else [element]
                 tile += last
             origin = start + len(elements)
             out = order(x[origin:], last, combine)
@@ -105,22 +110,44 @@ def flushed(x: Any) -> Any:
     return np.copysign(type(x)(0), x) if is_subnormal(x) else x
 
 
-def float_combine(operator: str, flush: bool) -> Combine:
-    """Combine float scalars, each paired with whether devices may disagree about it because of subnormals."""
+def float_sum(flush: bool) -> Combine:
+    """Add float scalars, each paired with whether devices may disagree about it because of subnormals."""
 
     def combine(left: tuple[Any, bool], right: tuple[Any, bool]) -> tuple[Any, bool]:
         (a, met_before), (b, met_beside) = left, right
         met = met_before or met_beside or is_subnormal(a) or is_subnormal(b)
         if flush:
             a, b = flushed(a), flushed(b)
-        value = a + b if operator == "sum" else a * b
+        value = a + b
         met |= is_subnormal(value)
-        tiny = np.finfo(value.dtype).tiny
-        if operator == "product" and abs(value) == tiny:
-            met |= abs(Fraction(float(a)) * Fraction(float(b))) < Fraction(float(tiny))
         return flushed(value) if flush else value, met
 
     return combine
+
+
+class Factor:
+    """A number in a product, and all the numbers that it depends on, itself included: the least magnitude of them."""
+
+    def __init__(self, value: Any, *others: Factor) -> None:
+        self.value = value
+        self.least = min(abs(value), *(other.least for other in others)) if others else abs(value)
+
+    @staticmethod
+    def multiply(a: Factor, b: Factor) -> Factor:
+        return Factor(a.value * b.value, a, b)
+
+    @staticmethod
+    def fold(a: Factor, b: Factor) -> Factor:
+        """Multiply as left folds do: numbers up to the smallest normal one are zeros of their sign."""
+        tiny = np.finfo(a.value.dtype).tiny
+
+        def normal(x: Any) -> Any:
+            return np.copysign(type(x)(0), x) if abs(x) <= tiny else x
+
+        return Factor(normal(normal(a.value) * normal(b.value)))
+
+    def is_ordinary(self) -> bool:
+        return bool(np.isfinite(self.value) and self.least >= 2 * np.finfo(self.value.dtype).tiny)
 
 
 def scan_slice(
@@ -133,10 +160,16 @@ def scan_slice(
     with np.errstate(all="ignore"):
         if x.dtype.kind == "f":
             accumulator = np.float64 if x.dtype == np.float64 else np.float32
-            elements = [(accumulator(value), False) for value in x[::backward]]
-            pairs = inclusive(elements, float_combine(operator, flush), lambda pair: bool(np.isfinite(pair[0])))[:count]
-            met = any(pair[1] for pair in pairs)
-            results = [x.dtype.type(pair[0]) for pair in pairs]
+            numbers = [accumulator(value) for value in x[::backward]]
+            if operator == "sum":
+                elements = [(number, False) for number in numbers]
+                pairs = inclusive(elements, float_sum(flush), lambda pair: bool(np.isfinite(pair[0])))[:count]
+                met = any(pair[1] for pair in pairs)
+                results = [x.dtype.type(pair[0]) for pair in pairs]
+            else:
+                factors = [Factor(number) for number in numbers]
+                products = inclusive(factors, Factor.multiply, Factor.is_ordinary, Factor.fold)[:count]
+                results = [x.dtype.type(factor.value) for factor in products]
         else:
             width, low = 8 * x.itemsize, int(np.iinfo(x.dtype).min)
 

@@ -324,17 +324,21 @@ def test_two_events(device: Device, kernel: str, dtype: str, operator: str) -> N
     check_scan(device, twice(operator, dtype), operator, 1, kernel=kernel)
 
 
-def tiny() -> NDArray[np.float64]:
-    """Return a slice whose product is the least number but zero, and becomes another behind the first span."""
-    x = np.ones(20 * TILE)
-    x[10], x[17 * TILE + 5] = 5e-324, 4.0
+def edge(dtype: str) -> NDArray[Any]:
+    """Return slices whose product is the smallest normal number, the next larger one, and a subnormal, then lifted."""
+    smallest = np.finfo(dtype).smallest_normal
+    x = np.ones((3, 20 * TILE), dtype)
+    x[:, 10], x[:, 17 * TILE + 5] = (smallest, np.nextafter(smallest, 1), -smallest / 2), 4
     return x
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_the_least_number_does_not_absorb(device: Device, kernel: str) -> None:
-    assert reference.cumulative(tiny(), "product", axis=0)[-1] == 2e-323
-    check_scan(device, tiny(), "product", 0, kernel=kernel)
+def test_a_product_down_to_the_smallest_normal_number_absorbs(device: Device, kernel: str, dtype: str) -> None:
+    """And the next larger number does not."""
+    x = edge(dtype)
+    assert reference.cumulative(x, "product", axis=1)[:, -1].tolist() == [0, 4 * x[1, 10], 0]
+    check_scan(device, x, "product", 1, kernel=kernel)
 
 
 def early_infinity(tiles: int, operator: str) -> NDArray[np.float32]:

@@ -44,14 +44,21 @@ def every_pair(a: Bits, b: Bits) -> tuple[Bits, Bits]:
     return np.repeat(a, b.size), np.tile(b, a.size)
 
 
+def without_small(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(np.abs(x) <= 2.0**-1022, np.copysign(0, x), x)
+
+
 def check_pairs(device: Device, operator: str, a: Bits, b: Bits) -> NDArray[np.float64]:
     """Assert that every a[i] combined with b[i] has NumPy's bits, and return the results.
 
-    A scan over two elements is one sum or product.
+    A scan over two elements is one sum or product. In products, numbers up to the smallest normal one are zeros.
     """
     x = np.stack([a, b], axis=-1).view(np.float64)
     with np.errstate(all="ignore"):
-        expected = UFUNCS[operator](x[:, 0], x[:, 1])
+        if operator == "sum":
+            expected = x[:, 0] + x[:, 1]
+        else:
+            expected = without_small(without_small(x[:, 0]) * without_small(x[:, 1]))
     result = scan(device, x, operator, 1, kernel="slices")
     assert reference.same_bits(result[:, 0], x[:, 0])
     difference = reference.first_difference(np.ascontiguousarray(result[:, 1]), expected)
@@ -132,7 +139,7 @@ def test_cancellation_at_every_exponent(words: Device) -> None:
 
 
 def test_products_near_both_ends_of_the_range(words: Device) -> None:
-    """Gradual underflow with ties and sticky bits, down to nothing, and overflow."""
+    """Down to the smallest normal number and below, and overflow."""
     mantissas = np.array(PATTERNS)
     for total in (*range(1023 - 56, 1023 + 3), 1023 + 2045, 1023 + 2046, 1023 + 2047):
         for field in (1, 2, 300, 1023):
@@ -148,24 +155,22 @@ def halfway() -> NDArray[np.float64]:
     return np.stack(every_pair(factors, factors), axis=1).view(np.float64)
 
 
-def test_products_halfway_between_subnormals(words: Device) -> None:
-    """i * 2^-1074 * 2^-k for all small i: every tie, and its neighbours, among the smallest numbers."""
+def test_products_of_the_smallest_numbers(words: Device) -> None:
+    """i * 2^-1074 * 2^-k for all small i, and what is as small but for its factors."""
     subnormals = np.arange(520, dtype=np.uint64)
     powers = np.ldexp(1.0, -np.arange(1, 12)).view(np.uint64)
-    check_pairs(words, "product", *every_pair(subnormals, powers))
-    results = check_pairs(words, "product", *halfway().view(np.uint64).T)
-    assert (results == 0).any()
-    assert (results > 0).any()
+    assert not check_pairs(words, "product", *every_pair(subnormals, powers)).any()
+    assert not check_pairs(words, "product", *halfway().view(np.uint64).T).any()
 
 
 def test_products_of_subnormals_at_every_exponent(words: Device) -> None:
-    """From one digit to 52, by numbers that make them normal, leave them, or make them vanish."""
+    """From one digit to 52, by numbers of any size: they are zeros."""
     subnormals = np.concatenate(
         [[np.uint64(1) << np.uint64(k), (np.uint64(2) << np.uint64(k)) - np.uint64(1)] for k in range(52)]
     ).astype(np.uint64)
     for pattern in PATTERNS:
         results = check_pairs(words, "product", *every_pair(subnormals, bits([0, 1], np.arange(0, 2047, 3), pattern)))
-        assert (np.abs(results) >= 2.0**-1022).any()
+        assert not results.any()
 
 
 @pytest.mark.parametrize("operator", UFUNCS)
@@ -214,7 +219,7 @@ def test_windows_and_strides(words: Device, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_scans_of_special_values(words: Device, kernel: str) -> None:
-    """Subnormals are kept on every device: no rule for floats applies to integers."""
+    """Sums keep subnormals on every device: no rule for floats applies to integers."""
     rng = np.random.default_rng(5)
     specials = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.7e308, -1.7e308, 1.0, 2.0**-1074, -(2.0**-1023)])
     for operator, frequency in product(UFUNCS, (0.001, 0.5)):

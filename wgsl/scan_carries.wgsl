@@ -5,7 +5,7 @@
 // Bindings: 0 params, 3 state: reads the records of scan_tile_totals, writes base and end of every tile, and the carry
 // after the window.
 // Constants: product, opaque.
-// Bytes moved: 40 read and 16 written a tile.
+// Bytes moved: 44 read and 16 written a tile.
 
 #import "lib/params.wgsl"
 #import <element>
@@ -29,14 +29,18 @@ fn exponent(magnitude: u32) -> i32 {
     return i32(magnitude >> EXPONENT_SHIFT) - EXPONENT_BIAS + 1;
 }
 
-// Whether results of a tile might not be finite. Cautious: `largest` was found without the base.
-fn is_suspect(present: bool, base: Accumulator, largest: u32, largest_r: u32) -> bool {
+// Whether a tile might be exceptional. Cautious: the extremes of its results were found without the base.
+fn is_suspect(present: bool, base: Accumulator, largest: u32, largest_r: u32, smallest: u32) -> bool {
     let limit = EXPONENT_BIAS - MARGIN;
     if (largest >= INFINITE || (present && magnitude(base) >= INFINITE)) {
         return true;
     }
     if (!present) {
-        return false;
+        return product && smallest < SMALL;
+    }
+    // Numbers are at least a half of 2^exponent, and 2^(2 - EXPONENT_BIAS) is twice the smallest normal number.
+    if (product && exponent(magnitude(base)) + exponent(smallest) - 2 < 2 - EXPONENT_BIAS + MARGIN) {
+        return true;
     }
     let in_tile = max(exponent(largest), exponent(largest_r));
     if (product) {
@@ -51,9 +55,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if (slice >= params.count) {
         return;
     }
+    least = SMALL;
     if (lane == 0u) {
         before_window = carry_before(slice);
-        s = before_window.s;
+        s = checked(before_window.s);
         has_s = before_window.has_s;
         atomicStore(&suspect, NO_TILE);
     }
@@ -107,7 +112,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             set_tile_accumulator(slice, tile, TILE_BASE, base);
             set_tile_accumulator(slice, tile, TILE_END, result);
             if (EXCEPTIONS) {
-                if (is_suspect(present, base, state_word(word + TILE_LARGEST), state_word(word + TILE_LARGEST_R))) {
+                let largest = state_word(word + TILE_LARGEST);
+                let largest_r = state_word(word + TILE_LARGEST_R);
+                if (is_suspect(present, base, largest, largest_r, state_word(word + TILE_SMALLEST))) {
                     atomicMin(&suspect, tile);
                 }
             }

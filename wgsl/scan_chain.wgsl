@@ -87,6 +87,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     let input = place.input + begin * params.input_axis_stride;
     let output = place.output + begin * params.output_axis_stride;
     let count = min(params.length - begin, TILE);
+    least = select(SMALL, 0u, classes);
     fold_tile(lane, input, count, classes);
     if (lane == 0u) {
         let delay = select(0u, DELAY, is_silent(tile * params.count + slice));

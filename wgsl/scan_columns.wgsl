@@ -28,6 +28,7 @@ override lanes: u32 = 64u;
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let slice = (workgroup_number(workgroup) * lanes + lane) * columns;
     let is_there = slice < params.count;
+    least = SMALL;
     var place = place_of(slice);
     var a = begin_slice();
     var b = begin_slice();
@@ -57,10 +58,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
                 let started = begin_runs(i + done, known, &a, &b, &c, &d);
                 for (var m = 0u; m < FANOUT; m += 4u) {
                     let joined = vec4<bool>(m > 0u) | started.joined;
-                    scan_row(row_after(place, 0u), joined, started.has_q, &a, &b, &c, &d);
-                    scan_row(row_after(place, 1u), vec4<bool>(true), started.has_q, &a, &b, &c, &d);
-                    scan_row(row_after(place, 2u), vec4<bool>(true), started.has_q, &a, &b, &c, &d);
-                    scan_row(row_after(place, 3u), vec4<bool>(true), started.has_q, &a, &b, &c, &d);
+                    scan_row(row_after(place, 0u), joined, started, &a, &b, &c, &d);
+                    scan_row(row_after(place, 1u), vec4<bool>(true), started, &a, &b, &c, &d);
+                    scan_row(row_after(place, 2u), vec4<bool>(true), started, &a, &b, &c, &d);
+                    scan_row(row_after(place, 3u), vec4<bool>(true), started, &a, &b, &c, &d);
                     place.input += 4u * params.input_axis_stride;
                     place.output += 4u * params.output_axis_stride;
                 }
@@ -70,7 +71,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         if (is_there && count % FANOUT > 0u) {
             let started = begin_runs(i + count - count % FANOUT, known, &a, &b, &c, &d);
             for (var m = 0u; m < count % FANOUT; m += 1u) {
-                scan_row(place, vec4<bool>(m > 0u) | started.joined, started.has_q, &a, &b, &c, &d);
+                scan_row(place, vec4<bool>(m > 0u) | started.joined, started, &a, &b, &c, &d);
                 place.input += params.input_axis_stride;
                 place.output += params.output_axis_stride;
             }

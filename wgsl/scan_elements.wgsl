@@ -20,6 +20,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if (slice >= params.count) {
         return;
     }
+    if (phase == CHECK) {
+        least = SMALL;
+    }
     var place = place_of(slice);
     var progress = before_window(slice);
     var exceptions = known_exceptions(slice);
@@ -42,7 +45,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             close_run((i >> RUN_SHIFT) % 256u, &progress);
         }
         if (i % TILE == TILE - 1u) {
-            let found = EXCEPTIONS && phase == CHECK && !known && progress.largest >= INFINITE;
+            let found = phase == CHECK && !known && is_excessive(progress.excess);
             exceptions |= select(0u, tile_bit(i), found);
             close_tile(&progress, known || found);
         }
@@ -50,7 +53,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         place.output += params.output_axis_stride;
     }
     end_window(slice, &progress);
-    if (params.suspend == 0u && EXCEPTIONS && phase == CHECK && progress.largest >= INFINITE) {
+    if (params.suspend == 0u && phase == CHECK && is_excessive(progress.excess)) {
         // The slice's last tile, if it is not full; a full one has left nothing.
         exceptions |= tile_bit(params.first + params.length - 1u);
     }

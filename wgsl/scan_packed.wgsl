@@ -34,10 +34,11 @@ fn begins(at: u32, m: u32) -> bool {
 
 // Without branches, like all arithmetic that is inlined many times (docs/kernels.md).
 fn next(at: u32, m: u32, before: Accumulator, item: Accumulator) -> Accumulator {
-    return select(combine(before, item), item, begins(at, m));
+    return select(fold_on(before, item), normal(item), begins(at, m));
 }
 
-// The left folds of the slices that begin `at` some of the run's elements; the first continues `before`.
+// The left folds of the slices that begin `at` some of the run's elements, as operands of what follows; the first
+// continues `before`.
 fn fold_slices(at: u32, before: Accumulator, items: Run) -> Run {
     var r = items;
     r[0] = next(at, 0u, before, r[0]);
@@ -57,6 +58,27 @@ fn fold_slices(at: u32, before: Accumulator, items: Run) -> Run {
     r[14] = next(at, 14u, r[13], r[14]);
     r[15] = next(at, 15u, r[14], r[15]);
     return r;
+}
+
+fn result_at(at: u32, m: u32, fold: Accumulator, item: Accumulator) -> Accumulator {
+    return select(fold, item, begins(at, m));
+}
+
+// The run's results: a slice's first element as it is.
+fn results_of(at: u32, folds: Run, items: Run) -> Run {
+    if (!product) {
+        return folds;
+    }
+    return Run(
+        result_at(at, 0u, folds[0], items[0]), result_at(at, 1u, folds[1], items[1]),
+        result_at(at, 2u, folds[2], items[2]), result_at(at, 3u, folds[3], items[3]),
+        result_at(at, 4u, folds[4], items[4]), result_at(at, 5u, folds[5], items[5]),
+        result_at(at, 6u, folds[6], items[6]), result_at(at, 7u, folds[7], items[7]),
+        result_at(at, 8u, folds[8], items[8]), result_at(at, 9u, folds[9], items[9]),
+        result_at(at, 10u, folds[10], items[10]), result_at(at, 11u, folds[11], items[11]),
+        result_at(at, 12u, folds[12], items[12]), result_at(at, 13u, folds[13], items[13]),
+        result_at(at, 14u, folds[14], items[14]), result_at(at, 15u, folds[15], items[15]),
+    );
 }
 
 fn identity_at(at: u32, m: u32, item: Accumulator) -> Accumulator {
@@ -84,15 +106,19 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var place = place_of(slice);
     var position = 0u;
     var before = identity();
+    var last = identity();
     for (var n = 0u; n < runs; n += 1u) {
         let at = beginnings(position);
-        let results = fold_slices(at, before, load_run(place.input, 1u, FANOUT));
+        let items = load_run(place.input, 1u, FANOUT);
+        let folds = fold_slices(at, before, items);
+        let results = results_of(at, folds, items);
         var run = results;
         if (params.exclusive == 1u) {
-            run = with_identities(at, shifted_run(before, results));
+            run = with_identities(at, shifted_run(last, results));
         }
         store_run(place.output, 1u, FANOUT, run);
-        before = results[15];
+        before = folds[15];
+        last = results[15];
         position = (position + FANOUT) % slice_length;
         place.input += FANOUT;
         place.output += FANOUT;

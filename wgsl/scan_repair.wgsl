@@ -64,6 +64,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         return;
     }
     begin_workgroup(lane);
+    least = SMALL;
     if (lane == 0u) {
         if (first == state_word(slice_word(slice) + SUSPECT)) {
             carry = carry_into(slice, first);

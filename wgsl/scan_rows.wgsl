@@ -36,6 +36,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let input = place.input + begin * params.input_axis_stride;
         let output = place.output + begin * params.output_axis_stride;
         let count = min(params.length - begin, TILE);
+        least = select(SMALL, 0u, classes);
         fold_tile(lane, input, count, classes);
         let settled = settle_tile(lane, input, output, count, tile, classes);
         put_tile(lane, output, count, settled);

@@ -2,9 +2,9 @@
 // with an invocation a tile. For software adapters, which pay for barriers.
 //
 // Grid: workgroups of 8 invocations, as many as a CPU takes at a time; an invocation a tile.
-// Bindings: 0 params, 1 input (absent where input_in_output), 2 output (not written), 3 state: writes 11 words a tile.
+// Bindings: 0 params, 1 input (absent where input_in_output), 2 output (not written), 3 state: writes 12 words a tile.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
-// Bytes moved: one read an element; 44 written a tile.
+// Bytes moved: one read an element; 48 written a tile.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -13,6 +13,7 @@
 #import "lib/order.wgsl"
 #import "lib/progress.wgsl"
 #import "lib/run.wgsl"
+#import "lib/run_extremes.wgsl"
 #import <reads>
 #import <writes>
 #import "lib/tile_state.wgsl"
@@ -27,12 +28,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     }
     let here = tile_of(number);
     var place = here.place.input;
+    least = SMALL;
     var progress = begin_slice();
     // Of the runs before the last: p of the blocks, h of the run before it.
     var p = identity();
     var h = identity();
     var next_h = identity();
+    var largest = 0u;
     var largest_r = 0u;
+    var smallest = INFINITE;
     var class_word = 0u;
     for (var i = 0u; i < here.count; i += FANOUT) {
         let members = min(here.count - i, FANOUT);
@@ -41,7 +45,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         if (EXCEPTIONS) {
             largest_r = max(largest_r, largest_of_run(r, members));
             let results = results_of_run(progress.has_q, progress.q, r);
-            progress.largest = max(progress.largest, largest_of_run(results, members));
+            largest = max(largest, largest_of_run(results, members));
+            if (product) {
+                smallest = min(smallest, smallest_of_run(results, members));
+            }
             // Of whole tiles: nothing comes behind the last one, which alone may have fewer elements.
             class_word = join_classes(class_word, class_bits_of_run(items));
         }
@@ -56,7 +63,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     set_tile_accumulator(here.slice, here.tile, TILE_P, p);
     set_tile_accumulator(here.slice, here.tile, TILE_H, h);
     set_tile_accumulator(here.slice, here.tile, TILE_R, progress.r);
-    set_state_word(word + TILE_LARGEST, progress.largest);
+    set_state_word(word + TILE_LARGEST, largest);
     set_state_word(word + TILE_LARGEST_R, largest_r);
     set_state_word(word + TILE_CLASS, class_word);
+    set_state_word(word + TILE_SMALLEST, smallest);
 }

@@ -29,7 +29,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         count = params.length;
     }
     let place = place_of(slice);
-    let results = fold_run(load_run(place.input, params.input_axis_stride, count));
+    let results = left_fold_run(load_run(place.input, params.input_axis_stride, count));
     var run = results;
     if (params.exclusive == 1u) {
         run = shifted_run(identity(), results);

@@ -36,6 +36,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if (slice >= params.count) {
         return;
     }
+    if (phase != WRITE) {
+        least = SMALL;
+    }
     var place = place_of(slice);
     var progress = before_window(slice);
     var exceptions = known_exceptions(slice);
@@ -46,7 +49,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let tile_place = place;
         let count = min(TILE - i % TILE, params.length - k);
         // Where any order does, a left fold is the least work.
-        let known = EXACT || is_absorbed(progress.carry) || (phase == WRITE && (exceptions & tile_bit(i)) != 0u);
+        let absorbed = is_absorbed(progress.carry);
+        let known = EXACT || absorbed || (phase == WRITE && (exceptions & tile_bit(i)) != 0u);
+        if (phase != WRITE) {
+            least = select(SMALL, least_behind(progress.carry.last), absorbed);
+        }
         for (var done = 0u; done < count; done += FANOUT) {
             scan_run(i + done, min(count - done, FANOUT), place, known, &progress);
             place.input += FANOUT * params.input_axis_stride;
@@ -55,7 +62,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         k += count;
         let is_last = k == params.length && params.suspend == 0u;
         if ((i + count) % TILE == 0u || is_last) {
-            let found = EXCEPTIONS && phase != WRITE && !known && progress.largest >= INFINITE;
+            let found = phase != WRITE && !known && is_excessive(progress.excess);
             if (found) {
                 exceptions |= tile_bit(i);
                 if (phase == DIRECT) {

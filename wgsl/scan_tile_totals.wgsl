@@ -1,9 +1,9 @@
 // Reduces each tile of each slice to its total, and to what tells whether it may be exceptional.
 //
 // Grid: a workgroup of 256 invocations a tile; an invocation a run of 16 elements.
-// Bindings: 0 params, 1 input (absent where input_in_output), 2 output (not written), 3 state: writes 11 words a tile.
+// Bindings: 0 params, 1 input (absent where input_in_output), 2 output (not written), 3 state: writes 12 words a tile.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
-// Bytes moved: one read an element; 44 written a tile.
+// Bytes moved: one read an element; 48 written a tile.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -15,11 +15,13 @@
 #import <reads>
 #import <writes>
 #import "lib/tile_runs.wgsl"
+#import "lib/run_extremes.wgsl"
 #import "lib/tile_state.wgsl"
 #import "lib/classes.wgsl"
 
 var<workgroup> largest: atomic<u32>;
 var<workgroup> largest_r: atomic<u32>;
+var<workgroup> smallest: atomic<u32>;
 var<workgroup> class_or: atomic<u32>;
 var<workgroup> class_xor: atomic<u32>;
 
@@ -32,6 +34,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if (lane == 0u) {
         atomicStore(&largest, 0u);
         atomicStore(&largest_r, 0u);
+        atomicStore(&smallest, INFINITE);
         atomicStore(&class_or, 0u);
         atomicStore(&class_xor, 0u);
     }
@@ -40,6 +43,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let begin = tile * TILE;
     let count = min(params.length - begin, TILE);
     let input = place_of(slice).input + begin * params.input_axis_stride;
+    least = SMALL;
     fold_tile(lane, input, count, false);
     workgroupBarrier();
     let r = results;
@@ -48,7 +52,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let first = min(lane * LANE_ELEMENTS, count);
         let members = min(count - first, LANE_ELEMENTS);
         atomicMax(&largest_r, largest_of_run(r, members));
-        atomicMax(&largest, finish_tile(lane, false, identity(), count));
+        _ = finish_tile(lane, false, identity(), count);
+        atomicMax(&largest, largest_of_run(results, members));
+        if (product) {
+            atomicMin(&smallest, smallest_of_run(results, members));
+        }
         // Of whole tiles: nothing comes behind the last one, which alone may have fewer elements.
         let class_word = class_bits_of_run(taken);
         atomicOr(&class_or, class_word);
@@ -58,12 +66,13 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if (lane == LANES - 1u) {
         let p = fold_blocks(FANOUT - 1u);
         let word = tile_word(slice, tile);
-        set_tile_accumulator(slice, tile, TILE_TOTAL, combine(p, shelves[0][LANES - 1u]));
+        set_tile_accumulator(slice, tile, TILE_TOTAL, link(p, shelves[0][LANES - 1u]));
         set_tile_accumulator(slice, tile, TILE_P, p);
         set_tile_accumulator(slice, tile, TILE_H, h);
         set_tile_accumulator(slice, tile, TILE_R, r[15]);
         set_state_word(word + TILE_LARGEST, atomicLoad(&largest));
         set_state_word(word + TILE_LARGEST_R, atomicLoad(&largest_r));
+        set_state_word(word + TILE_SMALLEST, atomicLoad(&smallest));
         set_state_word(word + TILE_CLASS, (atomicLoad(&class_or) & ~IS_NEGATIVE) | atomicLoad(&class_xor));
     }
 }

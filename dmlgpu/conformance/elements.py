@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 __all__ = ["FAMILIES", "elements", "random_words"]
 
-FAMILIES = ("plain", "special", "subnormal", "patterns")
+FAMILIES = ("plain", "special", "subnormal", "wandering", "patterns")
 """plain: any integers; floats whose sums and products meet no subnormal, NaN or infinity. special: zeros, extremes,
-infinities and NaN among plain ones. subnormal: floats around the smallest normal number. patterns: bit patterns around
+infinities and NaN among plain ones. subnormal: floats around the smallest normal number. wandering: floats whose
+running products go up and down, nearly as far as the accumulator's exponents. patterns: bit patterns around
 what rounding and conversion decide by, NaN and subnormals too."""
 
 Words = NDArray[np.uint64]
@@ -133,6 +134,18 @@ def _subnormal(words: Words, more: Words, itemsize: int, operator: str) -> Words
     return result
 
 
+def _wandering(words: Words, more: Words, itemsize: int, operator: str) -> Words:
+    mantissa_bits, bias = _FORMATS[itemsize]
+    reach = max(bias, 127) - 7  # float16 is multiplied in float32
+    step = reach // 20
+    way = np.cumsum((more >> _u(24)) % _u(2 * step + 1), dtype=np.uint64).astype(np.int64)
+    way -= step * np.arange(1, way.size + 1)
+    way = np.abs((way + reach) % (4 * reach) - 2 * reach) - reach
+    exponents = np.diff(way, prepend=0).astype(np.uint64)  # modulo 2^64
+    wandering: Words = _plain(words, more, itemsize, "product") + (exponents << _u(mantissa_bits))
+    return wandering
+
+
 def _patterns(words: Words, more: Words, itemsize: int, _: str) -> Words:
     mantissa_bits, bias = _FORMATS[itemsize]
     if itemsize == 2:  # every pattern once in 65,536 elements
@@ -149,4 +162,10 @@ def _patterns(words: Words, more: Words, itemsize: int, _: str) -> Words:
     return sign | magnitude
 
 
-_FLOAT_FAMILIES = {"plain": _plain, "special": _special, "subnormal": _subnormal, "patterns": _patterns}
+_FLOAT_FAMILIES = {
+    "plain": _plain,
+    "special": _special,
+    "subnormal": _subnormal,
+    "wandering": _wandering,
+    "patterns": _patterns,
+}

@@ -71,8 +71,9 @@ def probe(device: Device) -> Iterator[Probe]:
 def hard_pairs(dtype: str, operator: str) -> NDArray[Any]:
     """Return pairs of finite numbers whose sum or product is hard to round.
 
-    Ties and their neighbours, lost bits below them, cancellation, and carries into the exponent. No pair of float32
-    meets a subnormal number, which devices may flush; float64 keeps them everywhere.
+    Ties and their neighbours, lost bits below them, cancellation, and carries into the exponent. No sum of float32
+    meets a subnormal number, which devices may flush; those of float64 keep them everywhere. Products and their factors
+    are above the smallest normal number: what is not is zero in products.
 
     Returns
     -------
@@ -99,7 +100,11 @@ def hard_pairs(dtype: str, operator: str) -> NDArray[Any]:
     exponents = np.stack([first, np.clip(other, 0, 2 * bias).astype(np.uint64)])
     signs = np.stack([words[7] & u(1), words[7] >> u(1) & u(1)]) << u(8 * kind.itemsize - 1)
     pairs = (signs | exponents << u(mantissa_bits) | mantissa).astype(f"u{kind.itemsize}").view(kind).T
-    if dtype != "float64":
+    if operator == "product":
+        with np.errstate(over="ignore", under="ignore"):
+            least = np.abs(np.append(pairs, np.multiply.reduce(pairs, axis=1, keepdims=True), axis=1)).min(axis=1)
+        pairs = pairs[least > info.smallest_normal]
+    elif dtype == "float32":
         pairs = pairs[~reference.meets_subnormals(pairs, operator, axis=1)]
     return np.ascontiguousarray(pairs)
 

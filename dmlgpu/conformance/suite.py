@@ -228,7 +228,7 @@ def _dimensions(full: bool) -> Iterator[Case]:
 
 
 def _exceptional(full: bool) -> Iterator[Case]:
-    """NaN, infinities, zeros and extremes; and apart from them, subnormals."""
+    """NaN, infinities, zeros and extremes; and apart from them, subnormals; products near underflow and overflow."""
     for family, dtype in product(("special", "subnormal"), _FLOATS):
         for n, length in enumerate((17, 257, 4097, 16, 264, 4104)):
             yield from _scans(dtype, (4, length), 1, None if full or family == "special" else n, family=family)
@@ -236,6 +236,11 @@ def _exceptional(full: bool) -> Iterator[Case]:
             yield from _scans(dtype, (4, length), 1, None if full else n, family=family)
         for n, length in enumerate((17, 257, 4097, 3, 33, 301, 9001)):
             yield from _scans(dtype, (length, 4), 0, None if full else n + 1, family=family, ways=_WAYS)
+    for dtype, (n, length) in product(_FLOATS, enumerate((16, 304, 4104, 4501, 9001, 9008))):
+        both = None if full else n
+        cases = [*_scans(dtype, (4, length), 1, both, family="wandering")]
+        cases += _scans(dtype, (length, 4), 0, both, family="wandering", ways=_WAYS)
+        yield from (case for case in cases if case.operator == "product")
 
 
 def _compensated(full: bool) -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""How the canonical order combines values: plainly, with subnormals flushed, or watching for subnormals."""
+"""How the canonical order combines values: plainly, for products of floats, flushing subnormals, watching for them."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ class Arithmetic:
         """Return the numbers among what is combined."""
         return x
 
+    def admit(self, x: Array) -> Array:
+        """Return values as the order may use them: NaN for what makes a tile exceptional."""
+        return x
+
     def left_fold(self, x: Array) -> Array:
         """Fold a vector from the left, keeping every step."""
         return np.asarray(self.ufunc.accumulate(x, dtype=self.accumulator))
@@ -46,39 +50,68 @@ class Arithmetic:
     def absorbed(self, s: Array, last: Array) -> bool:
         """Tell whether, after these, every fold has only NaN, infinities and a product's zeros.
 
-        `s` alone may be a zero by underflow, or may have overflowed, where the results so far have not.
+        `s` alone may have overflowed where the results so far have not.
         """
         u, v = self.numbers(s), self.numbers(last)
         zeros = self.ufunc is np.multiply and bool(u == 0) and bool(v == 0)
         return zeros or not (bool(np.isfinite(u)) or bool(np.isfinite(v)))
 
 
-class Flushing(Arithmetic):
-    """How values are combined by devices without subnormal numbers."""
+class _Flushing(Arithmetic):
+    """How values are combined where some are too small: zeros of their sign stand for those."""
+
+    def flushed(self, x: Array) -> Array:
+        """Return members with zeros of the same sign for those that are too small."""
+        return flushed(x)
+
+    def left_fold(self, x: Array) -> Array:
+        """Fold a vector from the left, keeping every step: plainly up to each result that is too small."""
+        out, operands, known = x.copy(), self.flushed(x), 1
+        while known < len(x):
+            before = self.flushed(out[known - 1 : known])
+            steps = self.ufunc.accumulate(np.append(before, operands[known : known + _STEPS]))[1:]
+            below = self.flushed(steps) != steps
+            below &= ~np.isnan(steps)
+            steps = steps[: int(below.argmax()) + 1] if below.any() else steps
+            out[known : known + len(steps)] = self.flushed(steps)
+            known += len(steps)
+        return np.asarray(out)
+
+    def absorb(self, x: Array) -> Array:
+        """Fold what no result that is too small can come of."""
+        return np.asarray(self.ufunc.accumulate(self.flushed(x)))
+
+
+class Flushing(_Flushing):
+    """How sums are made by devices without subnormal numbers."""
 
     def combine(self, a: Array, b: Array) -> Array:
         """Combine, with operands and result flushed."""
         return flushed(np.asarray(self.ufunc(flushed(a), flushed(b))))
 
-    def left_fold(self, x: Array) -> Array:
-        """Fold a vector from the left, keeping every step: plainly up to each subnormal result."""
-        out, operands, known = x.copy(), flushed(x), 1
-        while known < len(x):
-            before = flushed(out[known - 1 : known])
-            steps = self.ufunc.accumulate(np.append(before, operands[known : known + _STEPS]))[1:]
-            below = is_subnormal(steps)
-            steps = steps[: int(below.argmax()) + 1] if below.any() else steps
-            out[known : known + len(steps)] = flushed(steps)
-            known += len(steps)
-        return np.asarray(out)
 
-    def absorb(self, x: Array) -> Array:
-        """Fold what no subnormal result can come of."""
-        return np.asarray(self.ufunc.accumulate(flushed(x)))
+class Products(_Flushing):
+    """How products of floats are made, on every device.
+
+    NaN stands for a value below twice the smallest normal number, and reaches every result that depends on it. Left
+    folds have zeros for numbers up to the smallest normal one.
+    """
+
+    def combine(self, a: Array, b: Array) -> Array:
+        """Combine, with NaN for what is too small."""
+        return self.admit(np.asarray(self.ufunc(a, b)))
+
+    def admit(self, x: Array) -> Array:
+        """Return values as the order may use them: NaN for those that are too small."""
+        return np.where(np.abs(x) < 2 * np.finfo(x.dtype).smallest_normal, x.dtype.type(np.nan), x)
+
+    def flushed(self, x: Array) -> Array:
+        """Return members with zeros of the same sign for those up to the smallest normal number."""
+        return np.where(np.abs(x) <= np.finfo(x.dtype).smallest_normal, np.copysign(x.dtype.type(0), x), x)
 
 
 class Tracing(Arithmetic):
-    """How values are combined, together with whether a subnormal number was met on the way."""
+    """How values are added, together with whether a subnormal number was met on the way."""
 
     def __init__(self, ufunc: np.ufunc, accumulator: np.dtype[Any]) -> None:
         super().__init__(ufunc, np.dtype([("value", accumulator), ("met", np.bool_)], align=True))
@@ -110,12 +143,8 @@ class Tracing(Arithmetic):
         return np.asarray(out)
 
     def _meets(self, u: Array, v: Array, value: Array) -> NDArray[np.bool_]:
-        """Tell where two operands or their result are subnormal, or were before rounding."""
-        met = np.asarray(is_subnormal(u) | is_subnormal(v) | is_subnormal(value))
-        lifted = np.abs(value) == np.finfo(value.dtype).smallest_normal
-        if self.ufunc is np.multiply and lifted.any():  # exact only if both operands are powers of two
-            met |= lifted & ~((np.abs(np.frexp(u)[0]) == 0.5) & (np.abs(np.frexp(v)[0]) == 0.5))
-        return met
+        """Tell where two operands or their result are subnormal."""
+        return np.asarray(is_subnormal(u) | is_subnormal(v) | is_subnormal(value))
 
     def absorb(self, x: Array) -> Array:
         """Fold what no subnormal result can come of, but subnormal elements may meet."""

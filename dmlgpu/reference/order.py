@@ -17,9 +17,13 @@ the operator::
 Each index counts within its parent. A missing term is skipped, never replaced by the identity, so that -0
 survives and the first element is copied as it is. Results are rounded to the element type once, on store.
 
-NaN and infinity are where a sequential left fold has them. Where the evaluation above gives any inclusive result of
-a tile NaN or infinity (in the accumulator type), the tile's results are instead those of the left fold that goes on
-from the result before the tile, and the next tile begins a new span whose ``s`` is this tile's last result.
+NaN and infinity are where a sequential left fold has them, and so are a product's zeros. A tile is exceptional where
+the evaluation above gives any inclusive result NaN or infinity, in the accumulator type; for products of floats also
+where any value that its inclusive results depend on is below twice the smallest normal number in magnitude: its
+elements, r, every step of h, p, c, s and what is combined of them. The results of an exceptional tile are those of the
+left fold that goes on from the result before the tile, and the next tile begins a new span whose ``s`` is this tile's
+last result. In the left fold of a product, operands and results up to the smallest normal number are zeros of their
+sign; a first element is copied as it is.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .arithmetic import Arithmetic, Combine, Flushing, Tracing, fold
+from .arithmetic import Arithmetic, Combine, Flushing, Products, Tracing, fold
 from .compensated import Compensated, CompensatedFlushing, CompensatedTracing
 from .types import CHUNK, FLOATS, Array, accumulator, checked, combination, identity
 
@@ -62,8 +66,9 @@ def cumulative(
     exclusive, reverse : bool
         Leave out each element's own value, the first getting the identity; traverse by decreasing index.
     flush : bool
-        Model a device that flushes subnormal numbers of the accumulator type: in every combination, operands
+        Model a device that flushes subnormal numbers of the accumulator type: in every addition, operands
         and result become zeros of the same sign. What is merely copied or stored as float16 is not flushed.
+        Products are the same on all devices.
     compensated : bool
         Combine pairs of float32 that keep what rounding cuts off, see `reference.compensated`; only for sums of
         float32.
@@ -85,7 +90,8 @@ def cumulative(
         _check_compensated(x, operator)
         arithmetic = CompensatedFlushing() if flush else Compensated()
     else:
-        arithmetic = (Flushing if flush else Arithmetic)(ufunc, accumulator(x))
+        is_product_of_floats = x.dtype in FLOATS and ufunc is np.multiply
+        arithmetic = (Products if is_product_of_floats else Flushing if flush else Arithmetic)(ufunc, accumulator(x))
     with np.errstate(all="ignore"):
         for which, start, results in _scan(rows, arithmetic):
             room = target[which, start + shift : start + shift + results.shape[1]].shape[1]
@@ -104,16 +110,16 @@ def meets_subnormals(
 ) -> NDArray[np.bool_]:
     """Tell in which slices devices that flush subnormals may differ from devices that keep them.
 
-    In these, some combination that a result depends on has a subnormal operand or result in the accumulator
-    type. (Keeping and flushing agree up to the first such combination, so that following one is enough.) A
-    product that only its rounding lifts to the smallest normal number counts: a device may judge it before.
-    Compensated sums meet them earlier, in what rounding cuts off; but never where all elements are multiples of 2^-126.
-    Parameters are those of `cumulative`. The answer has the shape of `x` without `axis`; integers give False.
+    In these, some addition that a result depends on has a subnormal operand or result in the accumulator
+    type. (Keeping and flushing agree up to the first such addition, so that following one is enough.) No
+    product has: products are the same on all devices. Compensated sums meet them earlier, in what rounding cuts off;
+    but never where all elements are multiples of 2^-126. Parameters are those of `cumulative`. The answer has the
+    shape of `x` without `axis`; integers and products give False.
     """
     x, ufunc = checked(x), combination(operator)
     rows = _rows(x, axis, reverse)
     met = np.zeros(len(rows), np.bool_)
-    if x.dtype in FLOATS:
+    if x.dtype in FLOATS and ufunc is np.add:
         asked = rows.shape[1] - int(exclusive)
         arithmetic: Arithmetic
         if compensated:
@@ -140,7 +146,8 @@ def _scan(rows: Array, arithmetic: Arithmetic) -> Iterator[tuple[Any, int, Array
         for start in range(0, n, SPAN):
             if not len(which):
                 break
-            results, total = _span(arithmetic.take(rows[which, start : start + SPAN]), s, start == 0, arithmetic)
+            elements = arithmetic.admit(arithmetic.take(rows[which, start : start + SPAN]))
+            results, total = _span(elements, s, start == 0, arithmetic)
             ordinary = np.isfinite(arithmetic.numbers(results)).all(axis=-1)
             for i in np.flatnonzero(~ordinary):
                 rest = arithmetic.take(rows[which[i], start:])
@@ -176,7 +183,8 @@ def _exceptional(x: Array, s: Array, last: Array, is_first: bool, arithmetic: Ar
         if not is_first and arithmetic.absorbed(s[0], last):
             out[0, start:] = arithmetic.absorb(np.append(last, x[start:]))[1:]
             break
-        results, total = _span(x[None, start : start + SPAN], s, is_first, arithmetic)
+        elements = arithmetic.admit(x[None, start : start + SPAN])
+        results, total = _span(elements, arithmetic.admit(s), is_first, arithmetic)
         bad = ~np.isfinite(arithmetic.numbers(results[0]))
         if bad.any():
             place = int(bad.argmax()) // TILE * TILE
@@ -187,7 +195,7 @@ def _exceptional(x: Array, s: Array, last: Array, is_first: bool, arithmetic: Ar
             results = np.append(results[0, :place], fold)[None]
             total = results[:, -1]
         elif not is_first:
-            total = arithmetic.combine(s, total)
+            total = arithmetic.combine(arithmetic.admit(s), total)
         out[:, start : start + results.shape[1]] = results
         start += results.shape[1]
         s, last, is_first = total, results[0, -1], False

@@ -26,7 +26,7 @@ class Alteration:
     line : int
         From 1. Not part of the key: lines move.
     kind : str
-        operator, comparison, guard, choice, stride or barrier.
+        operator, comparison, guard, choice, check, stride or barrier.
     original, altered : str
         The lines that it changes, without indentation.
     occurrence : int
@@ -104,6 +104,8 @@ _FUNCTIONS = {
 }
 _CONDITION_OF = {"append": 0, "select": 2}
 """Functions that choose, and which argument decides."""
+_CHECKS = {"link": "combine", "take": "combine", "fold": "combine", "fold_on": "combine", "checked": "", "normal": ""}
+"""Functions that look after what is out of range (lib/exceptional.wgsl), and what does the same without."""
 _BARRIERS = ("workgroupBarrier", "storageBarrier", "textureBarrier")
 _TEMPLATES = {"vec2", "vec3", "vec4", "array", "ptr", "var", "bitcast", "atomic"}
 _NOT_CODE = {"override", "alias", "struct", "enable", "requires", "diagnostic"}
@@ -228,6 +230,10 @@ def _of_call(tokens: list[_Token], i: int, source: str) -> Iterator[_Change]:
         end = tokens[_closing(tokens, i + 1)].end
         for argument in arguments:
             yield "choice", token.start, end, f"({source[slice(*argument)]})"
+    elif name in _CHECKS:
+        yield "check", token.start, token.end, _CHECKS[name]
+    elif name == "admitted":
+        yield "check", token.start, tokens[_closing(tokens, i + 1)].end, source[slice(*arguments[1])]
     elif name in _FUNCTIONS:
         yield "choice", token.start, token.end, _FUNCTIONS[name]
 

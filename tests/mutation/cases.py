@@ -17,6 +17,7 @@ from dmlgpu.conformance.probes import hard_pairs
 from dmlgpu.problem import Layout, Precision, ScanProblem
 
 from ..harness import numbers
+from ..near_underflow import KINDS, near_underflow
 from ..test_compensated import borders, wide
 from ..test_exceptional import (
     barely,
@@ -24,6 +25,7 @@ from ..test_exceptional import (
     beside,
     cancelling,
     early_infinity,
+    edge,
     ending,
     every_other,
     halves,
@@ -34,7 +36,6 @@ from ..test_exceptional import (
     peaks,
     recovering,
     strewn,
-    tiny,
     twice,
     underflow,
 )
@@ -73,6 +74,16 @@ def _apart() -> NDArray[np.float64]:
     return np.concatenate(pairs).view(np.float64)
 
 
+def _near(kind: str) -> Callable[[tuple[int, ...], str, str], NDArray[Any]]:
+    """Return what makes slices of a kind, along the longer axis."""
+
+    def make(shape: tuple[int, ...], dtype: str, _: str) -> NDArray[Any]:
+        x = near_underflow(kind, dtype, min(shape))
+        return x if shape[0] < shape[1] else np.ascontiguousarray(x.T)
+
+    return make
+
+
 _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "early_infinity": lambda shape, _, operator: early_infinity(shape[0] // 4096, operator),
     "events": _events,
@@ -87,7 +98,7 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "recovering": lambda shape, _, __: recovering(shape[0] // 4096),
     "ties": lambda _, __, ___: half_subnormals(),
     "cancelling": _cancelling,
-    "tiny": lambda _, __, ___: tiny(),
+    "edge": lambda _, dtype, __: edge(dtype),
     "twice": lambda _, dtype, operator: twice(operator, dtype),
     "underflow": lambda _, __, ___: underflow(),
     "ending": lambda shape, _, __: ending(shape[1]),
@@ -103,6 +114,7 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "lengths": numbers,
     "numbers": numbers,
     "wide": lambda shape, _, __: wide(shape),
+    **{f"near {kind}": _near(kind) for kind in KINDS},
 }
 
 

@@ -15,12 +15,13 @@ from dmlgpu.plan import KERNELS
 from dmlgpu.runtime.device import Device
 from dmlgpu.windows import TILE
 
+from ..near_underflow import KINDS, near_underflow
 from ..test_exceptional import twice
 from ..test_float64_words import halfway
 from .cases import OUTPUT_FIRST, PACKED, BytesCase, CopyCase, own_scan
 from .trials import Trial
 
-__all__ = ["trials"]
+__all__ = ["near_underflow_trials", "trials"]
 
 _MOST_ELEMENTS = 140_000
 _OF_FULL = 15
@@ -80,6 +81,7 @@ def _own(device: Device) -> Iterator[_Choice]:
         yield case, {}
         if case.dtype == "float64" and device.limits.float64:
             yield case, {"float64": False}
+    yield from near_underflow_trials()
     yield from _exceptional_windows()
     yield from _columns_of_words()
     yield from ((case, {"software": False}) for case in _roundings_past_the_end())
@@ -123,7 +125,8 @@ def _exceptional() -> Iterator[Case]:
         for dtype in ("float16", "float64"):
             yield own_scan("events", dtype, operator, (90, 4500), 1, way, both=both)
     for way in KERNELS:
-        yield own_scan("tiny", "float64", "product", (20 * TILE,), 0, way)
+        for dtype in ("float32", "float64"):
+            yield own_scan("edge", dtype, "product", (3, 20 * TILE), 1, way)
         for dtype, operator in product(("float32", "float64"), _OPERATORS):
             yield own_scan("behind", dtype, operator, (20 * TILE,), 0, way)
             yield own_scan("twice", dtype, operator, twice(operator, dtype).shape, 1, way)
@@ -144,6 +147,21 @@ def _exceptional() -> Iterator[Case]:
         yield own_scan("cancelling", "float32", "sum", (150_000,), 0, way)
         yield own_scan("cancelling", "float32", "sum", (4, 20_000), 1, way, both=True, placement=_IN_PLACE)
         yield own_scan("underflow", "float32", "product", (140_000,), 0, way)
+
+
+def near_underflow_trials() -> Iterator[_Choice]:
+    """Products in which one kind of value is out of range: in every kernel, in place, in columns, in windows."""
+    for kind in KINDS:
+        family = f"near {kind}"
+        length = near_underflow(kind, "float32", 1).shape[1]
+        for way, dtype, placement in product(KERNELS, ("float32", "float64"), (PACKED, _IN_PLACE)):
+            if dtype == "float32" or placement is PACKED:
+                yield own_scan(family, dtype, "product", (16, length), 1, way, placement=placement), {}
+        yield own_scan(family, "float64", "product", (16, length), 1, "slices"), {"float64": False}
+        yield own_scan(family, "float32", "product", (length, 256), 0, "slices"), {"near_elements": 0}
+        if length <= 4 * TILE:
+            case = own_scan(family, "float32", "product", (length, 4), 0, "slices", far=(100, 130))
+            yield case, {"binding_bytes": 4096}
 
 
 def _compensated() -> Iterator[Case]:

@@ -36,6 +36,7 @@ fn of_words(words: vec2<u32>) -> Accumulator {
 const EXCEPTIONS = true;
 const WORDS = 1u;
 const INFINITE = 0x7f800000u;
+const NORMAL = 0x00800000u;
 const ONE = 0x3f800000u;
 const EXPONENT_SHIFT = 23u;
 const EXPONENT_BIAS = 127;

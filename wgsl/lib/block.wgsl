@@ -56,11 +56,11 @@ fn store_block(first: u32, output: u32, count: u32, before: Accumulator) {
     }
 }
 
-// The largest magnitude of the first `members` results.
-fn largest_of_block(members: u32) -> u32 {
+// The largest excess of the first `members` results.
+fn excess_of_block(members: u32) -> u32 {
     var largest = 0u;
     for (var j = 0u; j < 16u; j += 1u) {
-        largest = max(largest, largest_of_run(runs[j], members - min(j * 16u, members)));
+        largest = max(largest, excess_of_run(runs[j], members - min(j * 16u, members)));
     }
     return largest;
 }

@@ -21,11 +21,10 @@ fn base_of(carry: Carry) -> Accumulator {
     if (carry.tiles > 0u) {
         return append(carry.has_s, carry.s, carry.c);
     }
-    return carry.s;
+    return checked(carry.s);
 }
 
-// Whether only the classes of further elements count. s alone can be a product's zero by underflow, or have overflowed,
-// where the results so far have not.
+// Whether only the classes of further elements count. s alone can have overflowed where the results so far have not.
 fn is_absorbed(carry: Carry) -> bool {
     let exceptions = is_exceptional(carry.s) & is_exceptional(carry.last);
     return carry.has_s & (exceptions | (is_absorbing(carry.s) & is_zero(carry.s) & is_zero(carry.last)));

@@ -1,20 +1,25 @@
 // A full tile by one invocation, for its carry only. Needs lib/progress.wgsl and <reads>.
 
 fn carry_over(before: Carry, input: u32) -> Carry {
+    let least_here = least;
+    least = SMALL;
     var progress: Progress;
     begin_tile(&progress, before);
     for (var i = 0u; i < TILE; i += FANOUT) {
         let items = load_run(input + i * params.input_axis_stride, params.input_axis_stride, FANOUT);
         var onward = items;
-        onward[0] = append(has_base(before) || i > 0u, progress.left, items[0]);
-        progress.left = fold_run(onward)[15];
+        if (has_base(before) || i > 0u) {
+            onward[0] = fold(progress.left, items[0]);
+        }
+        progress.left = left_fold_run(onward)[15];
         let r = fold_run(items);
         let results = results_of_run(progress.has_q, progress.q, r);
-        progress.largest = max(progress.largest, largest_of_run(results, FANOUT));
+        progress.excess = max(progress.excess, excess_of_run(results, FANOUT));
         progress.last = results[15];
         progress.r = r[15];
         close_run(i >> RUN_SHIFT, &progress);
     }
-    close_tile(&progress, EXCEPTIONS && progress.largest >= INFINITE);
+    close_tile(&progress, is_excessive(progress.excess));
+    least = least_here;
     return progress.carry;
 }

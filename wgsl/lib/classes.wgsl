@@ -14,16 +14,9 @@ struct Extremes {
     signs: u32,        // a product's: in the top bit, whether an odd number are negative
 }
 
-// Orders elements as their magnitudes, NaN above infinity: the upper word, and in its last bit whether the lower one is
-// not 0.
-fn sketch(a: Accumulator) -> u32 {
-    let words = to_words(a);
-    return words[WORDS - 1u] | select(0u, 1u, (WORDS == 2u) & (words.x != 0u));
-}
-
 fn extend(before: Extremes, a: Accumulator) -> Extremes {
-    let bits = sketch(a);
-    let size = bits & 0x7fffffffu;
+    let size = fine_magnitude(a); // orders NaN above infinity
+    let bits = size | (to_words(a)[WORDS - 1u] & 0x80000000u);
     return Extremes(
         max(before.positive, bitcast<i32>(bits)),
         max(before.negative, bits),
@@ -36,7 +29,7 @@ fn extend(before: Extremes, a: Accumulator) -> Extremes {
 fn class_of_extremes(found: Extremes) -> u32 {
     if (product) {
         let has_infinity = select(0u, HAS_INFINITY, found.largest == INFINITE);
-        let has_zero = select(0u, HAS_OTHER, found.smallest == 0u);
+        let has_zero = select(0u, HAS_OTHER, found.smallest <= NORMAL);
         let is_negative = select(0u, IS_NEGATIVE, (found.signs >> 31u) == 1u);
         return select(0u, HAS_NAN, found.largest > INFINITE) | has_infinity | has_zero | is_negative;
     }

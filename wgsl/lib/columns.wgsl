@@ -10,6 +10,7 @@ override columns: u32 = 4u;
 struct Started {
     joined: vec4<bool>,    // whether the first element is joined to r
     has_q: vec4<bool>,     // whether results begin with q
+    least: vec4<u32>,      // what is out of range (lib/exceptional.wgsl)
 }
 
 // Begins the run of element `i` of the slices, whose tile is `known` to be a left fold.
@@ -22,7 +23,11 @@ fn begin_runs(
     begin_run(known.z, c);
     begin_run(known.w, d);
     let has_q = vec4<bool>((*a).has_q, (*b).has_q, (*c).has_q, (*d).has_q);
-    return Started(known & vec4<bool>(i > 0u), has_q & !known);
+    let behind = vec4<u32>(
+        least_behind((*a).carry.last), least_behind((*b).carry.last),
+        least_behind((*c).carry.last), least_behind((*d).carry.last),
+    );
+    return Started(known & vec4<bool>(i > 0u), has_q & !known, select(vec4<u32>(SMALL), behind, known));
 }
 
 fn begin_run(known: bool, progress: ptr<function, Progress>) {
@@ -33,17 +38,21 @@ fn begin_run(known: bool, progress: ptr<function, Progress>) {
 
 // Takes in the next row of a run, and writes its results.
 fn scan_row(
-    place: Place, joined: vec4<bool>, has_q: vec4<bool>,
+    place: Place, joined: vec4<bool>, started: Started,
     a: ptr<function, Progress>, b: ptr<function, Progress>, c: ptr<function, Progress>, d: ptr<function, Progress>,
 ) {
     let row = row_at(place.input);
-    let first = take_member(element_of(row, 0u), joined.x, has_q.x, a);
-    let second = take_member(element_of(row, 1u), joined.y, has_q.y, b);
+    least = started.least.x;
+    let first = take_member(element_of(row, 0u), joined.x, started.has_q.x, a);
+    least = started.least.y;
+    let second = take_member(element_of(row, 1u), joined.y, started.has_q.y, b);
     var third = first;
     var fourth = first;
     if (columns == 4u) {
-        third = take_member(element_of(row, 2u), joined.z, has_q.z, c);
-        fourth = take_member(element_of(row, 3u), joined.w, has_q.w, d);
+        least = started.least.z;
+        third = take_member(element_of(row, 2u), joined.z, started.has_q.z, c);
+        least = started.least.w;
+        fourth = take_member(element_of(row, 3u), joined.w, started.has_q.w, d);
     }
     store_row(place.output, first, second, third, fourth);
 }
@@ -51,10 +60,10 @@ fn scan_row(
 fn take_member(item: Accumulator, joined: bool, has_q: bool, progress: ptr<function, Progress>) -> Accumulator {
     let before = (*progress).last;
     // Without branches, like all arithmetic that is inlined many times (docs/kernels.md).
-    (*progress).r = select(item, combine((*progress).r, item), joined);
+    (*progress).r = admitted(item, select(item, combine((*progress).r, item), joined));
     (*progress).last = select((*progress).r, combine((*progress).q, (*progress).r), has_q);
     if (EXCEPTIONS) {
-        (*progress).largest = max((*progress).largest, magnitude((*progress).last));
+        (*progress).excess = max((*progress).excess, excess((*progress).last));
     }
     return select((*progress).last, before, params.exclusive == 1u);
 }
@@ -67,6 +76,7 @@ fn end_runs(
     i: u32, known: vec4<bool>,
     a: ptr<function, Progress>, b: ptr<function, Progress>, c: ptr<function, Progress>, d: ptr<function, Progress>,
 ) {
+    least = SMALL; // what is not known; the rest has no use for it
     end_run(i, known.x, a);
     end_run(i, known.y, b);
     if (columns == 4u) {
@@ -90,8 +100,9 @@ fn end_tiles(
 ) {
     var found = vec4<bool>(false);
     if (EXCEPTIONS) {
-        let largest = vec4<u32>((*a).largest, (*b).largest, (*c).largest, (*d).largest);
-        found = !known & (largest >= vec4<u32>(INFINITE));
+        found = !known & vec4<bool>(
+            is_excessive((*a).excess), is_excessive((*b).excess), is_excessive((*c).excess), is_excessive((*d).excess),
+        );
         let present = vec4<bool>(
             has_base((*a).carry), has_base((*b).carry), has_base((*c).carry), has_base((*d).carry),
         );

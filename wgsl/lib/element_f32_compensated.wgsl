@@ -72,6 +72,7 @@ fn combine(a: Accumulator, b: Accumulator) -> Accumulator {
 const EXCEPTIONS = true;
 const WORDS = 2u;
 const INFINITE = 0x7f800000u;
+const NORMAL = 0x00800000u;
 const ONE = 0x3f800000u;
 const EXPONENT_SHIFT = 23u;
 const EXPONENT_BIAS = 127;

@@ -49,6 +49,7 @@ fn encode(value: Accumulator) -> vec2<u32> {
 const EXCEPTIONS = true;
 const WORDS = 2u;
 const INFINITE = 0x7ff00000u;
+const NORMAL = 0x00100000u;
 const ONE = 0x3ff00000u;
 const EXPONENT_SHIFT = 20u;
 const EXPONENT_BIAS = 1023;

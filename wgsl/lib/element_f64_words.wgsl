@@ -19,6 +19,7 @@ fn combine(a: Accumulator, b: Accumulator) -> Accumulator {
 // What lib/exceptional.wgsl needs to know of the format.
 const EXCEPTIONS = true;
 const INFINITE = 0x7ff00000u;
+const NORMAL = 0x00100000u;
 const ONE = 0x3ff00000u;
 const EXPONENT_SHIFT = 20u;
 const EXPONENT_BIAS = 1023;

@@ -1,7 +1,15 @@
-// NaN and infinity: which values are exceptional, and what stands for a value where only its class counts.
+// Which values make a tile exceptional: NaN, infinity, and of products of floats what is near underflow; and what
+// stands for a value where only its class counts.
 
 // Whether sums and products have the same bits in any order: those of integers do.
 const EXACT = !EXCEPTIONS;
+
+// The top word of twice the smallest normal number. Products below it are out of range: so far from underflow, devices
+// that flush subnormals and devices that keep them agree.
+const SMALL = 2u * NORMAL;
+
+// Of a product, the least magnitude that is in range here. A kernel sets it to SMALL, and to 0 where left folds go on.
+var<private> least: u32 = 0u;
 
 // The bits that tell how large a value is, without its sign: ordered as magnitudes are. 0 for integers.
 fn magnitude(a: Accumulator) -> u32 {
@@ -9,6 +17,73 @@ fn magnitude(a: Accumulator) -> u32 {
         return 0u;
     }
     return to_words(a)[WORDS - 1u] & 0x7fffffffu;
+}
+
+// The same, with a last bit that tells whether the lower word is not 0: exact at the smallest normal number.
+fn fine_magnitude(a: Accumulator) -> u32 {
+    return magnitude(a) | select(0u, 1u, (WORDS == 2u) & (to_words(a).x != 0u));
+}
+
+// How far a result is from the middle of the range: from LIMIT on it makes its tile exceptional.
+fn excess(a: Accumulator) -> u32 {
+    return magnitude(a) - select(0u, SMALL, product);
+}
+
+fn is_excessive(largest: u32) -> bool {
+    return EXCEPTIONS & (largest >= select(INFINITE, INFINITE - SMALL, product));
+}
+
+fn not_a_number() -> Accumulator {
+    var words = vec2<u32>(0u);
+    words[WORDS - 1u] = INFINITE | (1u << (EXPONENT_SHIFT - min(EXPONENT_SHIFT, 1u)));
+    return of_words(words);
+}
+
+// A value that results depend on. Of a product, NaN stands for what is below the range: it reaches these results, and
+// no others.
+fn checked(a: Accumulator) -> Accumulator {
+    if (EXCEPTIONS && product) {
+        return select(a, not_a_number(), magnitude(a) < least);
+    }
+    return a;
+}
+
+// Two checked values combined, and the result checked.
+fn link(a: Accumulator, b: Accumulator) -> Accumulator {
+    return checked(combine(a, b));
+}
+
+// The same where b is an element that was not checked.
+fn take(a: Accumulator, b: Accumulator) -> Accumulator {
+    return admitted(b, combine(a, b));
+}
+
+// What an element made, where neither was checked.
+fn admitted(element: Accumulator, result: Accumulator) -> Accumulator {
+    if (EXCEPTIONS && product) {
+        return select(result, not_a_number(), min(magnitude(result), fine_magnitude(element)) < least);
+    }
+    return result;
+}
+
+// What left folds have for a value: of a product, a zero of its sign up to the smallest normal number.
+fn normal(a: Accumulator) -> Accumulator {
+    if (EXCEPTIONS && product) {
+        var words = vec2<u32>(0u);
+        words[WORDS - 1u] = to_words(a)[WORDS - 1u] & 0x80000000u;
+        return select(a, of_words(words), fine_magnitude(a) <= NORMAL);
+    }
+    return a;
+}
+
+// A step of a left fold. The first element of a slice is a result as it is, and is made normal as an operand.
+fn fold(a: Accumulator, b: Accumulator) -> Accumulator {
+    return fold_on(normal(a), b);
+}
+
+// The same where a is normal.
+fn fold_on(a: Accumulator, b: Accumulator) -> Accumulator {
+    return normal(combine(a, normal(b)));
 }
 
 fn is_exceptional(a: Accumulator) -> bool {
@@ -28,11 +103,18 @@ fn is_absorbing(a: Accumulator) -> bool {
 
 // What stands for an element where the fold before it is absorbing: NaN, infinity and a product's zero for themselves,
 // any other for the identity with its sign. Folds of these neither overflow nor underflow, so their order is free.
-fn class_of(a: Accumulator) -> Accumulator {
+fn class_of(element: Accumulator) -> Accumulator {
+    let a = normal(element);
     if (is_absorbing(a)) {
         return a;
     }
     var words = vec2<u32>(0u);
     words[WORDS - 1u] = select(0u, (to_words(a)[WORDS - 1u] & 0x80000000u) | ONE, product);
     return of_words(words);
+}
+
+// `least` behind a fold that is absorbing: an element that infinity makes NaN of is NaN itself, and nothing else is
+// checked.
+fn least_behind(absorbing: Accumulator) -> u32 {
+    return select(NORMAL + 1u, 0u, is_zero(absorbing));
 }

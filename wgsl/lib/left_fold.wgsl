@@ -6,8 +6,10 @@ fn write_left_fold(present: bool, before: Accumulator, input: u32, output: u32, 
     for (var i = 0u; i < count; i += FANOUT) {
         let members = min(count - i, FANOUT);
         var items = load_run(input + i * params.input_axis_stride, params.input_axis_stride, members);
-        items[0] = append(present || i > 0u, last, items[0]);
-        let results = fold_run(items);
+        if (present || i > 0u) {
+            items[0] = fold(last, items[0]);
+        }
+        let results = left_fold_run(items);
         var run = results;
         if (params.exclusive == 1u) {
             run = shifted_run(last, results);

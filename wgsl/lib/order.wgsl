@@ -8,10 +8,10 @@ const TILE_SHIFT = 12u;    // 4096
 const SPAN_SHIFT = 16u;    // 65,536
 const TILE = 4096u;
 
-// a `combine` b where a is present, else b.
+// a `combine` b where a is present, else b, both checked and so is the result.
 fn append(present: bool, a: Accumulator, b: Accumulator) -> Accumulator {
     if (present) {
-        return combine(a, b);
+        return link(a, b);
     }
     return b;
 }

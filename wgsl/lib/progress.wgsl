@@ -10,7 +10,7 @@ struct Progress {
     p: Accumulator,                   // fold of the tile's finished blocks
     left: Accumulator,                // the left fold, should the tile turn out to be exceptional
     last: Accumulator,                // the last result, or the identity
-    largest: u32,                     // the largest magnitude among the tile's results
+    excess: u32,                      // the largest excess of the tile's results
     has_q: bool,
     levels: array<Accumulator, 15>,   // Hillis-Steele's last 1, 2, 4 and 8 values before each of its four steps, each
                                       // from the latest on
@@ -28,7 +28,7 @@ fn begin_tile(progress: ptr<function, Progress>, carry: Carry) {
     (*progress).has_q = has_base(carry);
     (*progress).left = carry.last;
     (*progress).last = carry.last;
-    (*progress).largest = 0u;
+    (*progress).excess = 0u;
 }
 
 // Takes in run number `run` of the tile, whose fold is r, and works out q for the run after it. Returns h of the run.
@@ -72,8 +72,19 @@ fn close_tile(progress: ptr<function, Progress>, by_left_fold: bool) {
 
 // Takes in element `i` of the tile. `is_continued`: the slice has elements before it.
 fn take_item(i: u32, is_continued: bool, item: Accumulator, progress: ptr<function, Progress>) {
-    (*progress).r = append(i % FANOUT > 0u, (*progress).r, item);
-    (*progress).last = append((*progress).has_q, (*progress).q, (*progress).r);
-    (*progress).left = append(is_continued, (*progress).left, item);
-    (*progress).largest = max((*progress).largest, magnitude((*progress).last));
+    if (i % FANOUT > 0u) {
+        (*progress).r = take((*progress).r, item);
+    } else {
+        (*progress).r = checked(item);
+    }
+    (*progress).last = (*progress).r;
+    if ((*progress).has_q) {
+        (*progress).last = combine((*progress).q, (*progress).r);
+    }
+    if (is_continued) {
+        (*progress).left = fold((*progress).left, item);
+    } else {
+        (*progress).left = item;
+    }
+    (*progress).excess = max((*progress).excess, excess((*progress).last));
 }

@@ -41,7 +41,7 @@ fn resume(slice: u32) -> Progress {
         state_word(progress_word(slice, rest)),
         state_word(progress_word(slice, rest + 1u)) == 1u,
     );
-    progress.largest = state_word(progress_word(slice, rest + 2u));
+    progress.excess = state_word(progress_word(slice, rest + 2u));
     progress.has_q = state_word(progress_word(slice, rest + 3u)) == 1u;
     progress.r = fetch(slice, 3u);
     progress.q = fetch(slice, 4u);
@@ -69,7 +69,7 @@ fn suspend(slice: u32, progress: ptr<function, Progress>) {
     keep(slice, 2u, (*progress).carry.last);
     set_state_word(progress_word(slice, rest), (*progress).carry.tiles);
     set_state_word(progress_word(slice, rest + 1u), u32((*progress).carry.has_s));
-    set_state_word(progress_word(slice, rest + 2u), (*progress).largest);
+    set_state_word(progress_word(slice, rest + 2u), (*progress).excess);
     set_state_word(progress_word(slice, rest + 3u), u32((*progress).has_q));
     keep(slice, 3u, (*progress).r);
     keep(slice, 4u, (*progress).q);

@@ -3,8 +3,17 @@
 // As in lib/run_written.wgsl.
 fn fold_run(items: Run) -> Run {
     var r = items;
+    r[0] = checked(r[0]);
     for (var i = 1u; i < 16u; i += 1u) {
-        r[i] = combine(r[i - 1u], r[i]);
+        r[i] = take(r[i - 1u], r[i]);
+    }
+    return r;
+}
+
+fn left_fold_run(items: Run) -> Run {
+    var r = items;
+    for (var i = 1u; i < 16u; i += 1u) {
+        r[i] = fold(r[i - 1u], r[i]);
     }
     return r;
 }
@@ -13,7 +22,7 @@ fn scan_totals(totals: Run) -> Run {
     var h = totals;
     for (var stride = 1u; stride < 16u; stride *= 2u) {
         for (var j = 15u; j >= stride; j -= 1u) {
-            h[j] = combine(h[j - stride], h[j]);
+            h[j] = link(h[j - stride], h[j]);
         }
     }
     return h;

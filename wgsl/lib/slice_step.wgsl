@@ -6,16 +6,27 @@ fn step_run(i: u32, count: u32, elements: Run, by_left_fold: bool, progress: ptr
     var items = elements;
     if (phase == CHECK) {
         var onward = items;
-        onward[0] = append(i > 0u, (*progress).left, items[0]);
-        (*progress).left = fold_run(onward)[15];
+        if (i > 0u) {
+            onward[0] = fold((*progress).left, items[0]);
+        }
+        (*progress).left = left_fold_run(onward)[15];
     }
-    if (by_left_fold) {
-        items[0] = append(i > 0u, (*progress).last, items[0]);
+    var r = items;
+    if (phase == WRITE) {
+        // In the order's ranges both folds are the same, and what is out of range was found when checking.
+        if (by_left_fold && i > 0u) {
+            items[0] = fold((*progress).last, items[0]);
+        }
+        r = left_fold_run(items);
+    } else {
+        if (by_left_fold && i > 0u) {
+            items[0] = take((*progress).last, items[0]);
+        }
+        r = fold_run(items);
     }
-    let r = fold_run(items);
     let results = results_of_run((*progress).has_q && !by_left_fold, (*progress).q, r);
     if (EXCEPTIONS && phase != WRITE) {
-        (*progress).largest = max((*progress).largest, largest_of_run(results, count));
+        (*progress).excess = max((*progress).excess, excess_of_run(results, count));
     }
     var run = results;
     if (params.exclusive == 1u) {

@@ -16,7 +16,7 @@ fn fold_tile(lane: u32, input: u32, count: u32, classes: bool) {
     block_totals[lane] = heads[15];
 }
 
-// Turns what fold_tile left into results that go on from `base`, where there is one. Returns the largest magnitude.
+// Turns what fold_tile left into results that go on from `base`, where there is one. Returns the largest excess.
 fn finish_tile(lane: u32, has_base: bool, base: Accumulator, count: u32) -> u32 {
     // The left fold of the block totals, and what it was before this invocation's block.
     var total = block_totals[0];
@@ -50,15 +50,15 @@ fn finish_tile(lane: u32, has_base: bool, base: Accumulator, count: u32) -> u32 
     total = combine(total, block_totals[14]);
     p = select(p, total, lane > 14u);
     total = combine(total, block_totals[15]);
-    total_of_tile = total;
+    total_of_tile = checked(total);
     var q = base;
     if (lane > 0u) {
-        q = append(has_base, base, p);
+        q = append(has_base, base, checked(p));
     }
     let present = has_base || lane > 0u;
     results_of_block(present, q);
     let first = lane * LANE_ELEMENTS;
-    return largest_of_block(count - min(first, count));
+    return excess_of_block(count - min(first, count));
 }
 
 // The invocation's last result.

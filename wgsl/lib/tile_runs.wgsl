@@ -30,23 +30,23 @@ fn fold_tile(lane: u32, input: u32, count: u32, classes: bool) {
     for (var stride = 1u; stride < FANOUT; stride <<= 1u) {
         workgroupBarrier();
         if ((lane % FANOUT) >= stride) {
-            h = combine(shelves[shelf][lane - stride], h);
+            h = link(shelves[shelf][lane - stride], h);
         }
         shelf = 1u - shelf;
         shelves[shelf][lane] = h;
     }
 }
 
-// The left fold of the totals of the first `blocks` blocks (at least one).
+// p: the left fold of the totals of the first `blocks` blocks (at least one). Others check what it was on the way.
 fn fold_blocks(blocks: u32) -> Accumulator {
     var p = shelves[0][FANOUT - 1u];
     for (var block = 1u; block < blocks; block += 1u) {
         p = combine(p, shelves[0][block * FANOUT + FANOUT - 1u]);
     }
-    return p;
+    return checked(p);
 }
 
-// Turns what fold_tile left into results that go on from `base`, where there is one. Returns the largest magnitude.
+// Turns what fold_tile left into results that go on from `base`, where there is one. Returns the largest excess.
 fn finish_tile(lane: u32, has_base: bool, base: Accumulator, count: u32) -> u32 {
     let block = lane / FANOUT;
     var q = base;
@@ -64,7 +64,7 @@ fn finish_tile(lane: u32, has_base: bool, base: Accumulator, count: u32) -> u32 
     }
     results = results_of_run(present, q, results);
     let first = lane * LANE_ELEMENTS;
-    return largest_of_run(results, count - min(first, count));
+    return excess_of_run(results, count - min(first, count));
 }
 
 // The invocation's last result.

@@ -31,7 +31,8 @@ fn carry_before(slice: u32) -> Carry {
 }
 
 // Of a tile, as scan_tile_totals leaves it: its total; the p, h and r that make its last result; the largest magnitude
-// of a result without what comes before the tile, and of r; its class. As scan_carries leaves it: base, what the
+// of a result without what comes before the tile, and of r; its class; of a product the smallest magnitude of such a
+// result. As scan_carries leaves it: base, what the
 // results begin with, and end, its last result, instead of p and h.
 const TILE_WORDS = 12u;
 const TILE_TOTAL = 0u;
@@ -41,6 +42,7 @@ const TILE_R = 6u;
 const TILE_LARGEST = 8u;
 const TILE_LARGEST_R = 9u;
 const TILE_CLASS = 10u;
+const TILE_SMALLEST = 11u;
 const TILE_BASE = 2u;
 const TILE_END = 4u;
 

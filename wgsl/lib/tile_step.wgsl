@@ -51,7 +51,7 @@ fn settle_tile(lane: u32, input: u32, output: u32, count: u32, number: u32, clas
     let before = carry.last;
     var settled = Settled(before, false, is_absorbed(carry));
     let largest = finish_tile(lane, present, base, count);
-    if (EXCEPTIONS && largest >= INFINITE && !classes) {
+    if (is_excessive(largest) && !classes) {
         atomicStore(&exceptional[parity], 1u);
     }
     ends[lane] = end_of_lane();

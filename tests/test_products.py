@@ -1,0 +1,280 @@
+"""Products near underflow and overflow: as close to exact as a left fold's, on every device with the same bits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dmlgpu import reference, shaders
+from dmlgpu.plan import KERNELS
+from dmlgpu.problem import Layout
+from dmlgpu.runtime.device import Device
+from dmlgpu.windows import TILE
+
+from . import oracle_slow as slow
+from .harness import check_scan, scan
+from .mutation.alterations import alterations
+from .mutation.bench import Bench
+from .mutation.selection import near_underflow_trials
+from .mutation.trials import Trial
+from .near_underflow import KINDS, kinds_of, near_underflow
+
+FLOATS = ("float16", "float32", "float64")
+
+
+def wandering(dtype: str, shape: tuple[int, ...], step: float, seed: int = 0, axis: int = -1) -> NDArray[Any]:
+    """Return elements whose running products wander up and down, up to 1e+-35, or as far in float64.
+
+    `step` is how far one element takes them, in parts of that way.
+    """
+    rng = np.random.default_rng(seed)
+    reach = 970 if dtype == "float64" else 116
+    widest = 14 if dtype == "float16" else reach
+    walk = np.cumsum(np.clip(rng.normal(0, step * reach, shape), -widest, widest), axis=axis)
+    bounded = np.abs((walk + reach) % (4 * reach) - 2 * reach) - reach
+    return np.asarray(np.exp2(np.diff(bounded, axis=axis, prepend=0)) * rng.choice([-1, 1], shape)).astype(dtype)
+
+
+def exact_products(x: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return mantissas and exponents of the running products of a vector, by integers of 200 bits and more."""
+    mantissas, exponents = np.empty(len(x)), np.empty(len(x), np.int64)
+    product, power = 1, 0
+    for i, value in enumerate(x):
+        numerator, denominator = float(value).as_integer_ratio()
+        product *= numerator
+        power -= denominator.bit_length() - 1
+        extra = max(0, product.bit_length() - 200)
+        product >>= extra
+        power += extra
+        shift = max(0, product.bit_length() - 53)
+        mantissas[i], exponents[i] = product >> shift, power + shift
+    return mantissas, exponents
+
+
+@pytest.mark.parametrize("step", [0.03, 0.3])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_random_walks_are_as_exact_as_a_left_fold(dtype: str, step: float) -> None:
+    """Each multiplication adds at most a unit roundoff, in any order: none is lost by underflow on the way."""
+    accumulator = np.dtype("float32" if dtype == "float16" else dtype)
+    seen = []
+    for seed in range(4):
+        x = wandering(dtype, (12_000,), step, seed)
+        mantissas, exponents = exact_products(x)
+        bound = np.arange(1, len(x) + 1) * np.finfo(accumulator).eps / 2 + 2.0**-50
+        got = reference.cumulative(x.astype(accumulator), "product", axis=0).astype(np.longdouble)
+        error = np.abs(np.ldexp(got, -exponents) / mantissas - 1)
+        assert np.all(error <= bound), f"off by {np.max(error / bound)} bounds"
+        seen += [exponents.max() + 53, exponents.min() + 53]
+    assert max(seen) > 110
+    assert min(seen) < -110
+
+
+def test_the_order_alone_would_lose_them() -> None:
+    """The last two elements are of one run, whose product is zero in float32."""
+    x = np.concatenate([[1e30], np.ones(15), [1e-25, 1e-25]]).astype(np.float32)
+    assert x[16] * x[17] == 0
+    assert reference.cumulative(x, "product", axis=0)[-1] == np.multiply.accumulate(x)[-1] > 0.9e-20
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_the_reference_is_the_rule_word_by_word(dtype: str, exclusive: bool) -> None:
+    for step in (0.01, 0.05, 0.3):
+        x = wandering(dtype, (3, 9000), step, seed=5)
+        x[0, 4000:4200:7] *= np.finfo(dtype).smallest_normal
+        right, _ = slow.scan(x, "product", 1, exclusive, exclusive)
+        got = reference.cumulative(x, "product", axis=1, exclusive=exclusive, reverse=exclusive)
+        assert reference.first_difference(got, right) is None
+
+
+@cache
+def alone(kind: str, dtype: str) -> NDArray[Any]:
+    x = near_underflow(kind, dtype, 100)
+    x.setflags(write=False)
+    return x
+
+
+ALONE = [(kind, dtype) for dtype in FLOATS for kind in kinds_of(dtype)]
+
+
+@pytest.mark.parametrize(("kind", "dtype"), ALONE)
+def test_each_kind_of_value_decides_alone(kind: str, dtype: str) -> None:
+    """The slow version finds the same, and that the data shows it: without the rule most slices have other bits."""
+    x = alone(kind, dtype)[:2]
+    right, _ = slow.scan(x, "product", 1, False, False)
+    assert reference.first_difference(reference.cumulative(x, "product", axis=1), right) is None
+
+
+@pytest.mark.parametrize(("kind", "dtype"), ALONE)
+def test_each_kind_of_value_counts(kind: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = alone(kind, dtype)
+    right = reference.cumulative(x, "product", axis=1)
+    monkeypatch.setattr(reference.order.Products, "admit", lambda _, values: values)
+    without = reference.cumulative(x, "product", axis=1)
+    assert np.count_nonzero((without != right).any(axis=1)) >= 0.9 * len(x)
+
+
+@cache
+def together(dtype: str) -> NDArray[Any]:
+    """Return a hundred slices of each kind, but for "c of a span", which needs longer ones."""
+    kinds = [alone(kind, dtype) for kind in kinds_of(dtype) if kind != "c of a span"]
+    length = max(x.shape[1] for x in kinds)
+    rows = [np.pad(x, ((0, 0), (0, length - x.shape[1])), constant_values=1) for x in kinds]
+    return np.concatenate(rows)
+
+
+@cache
+def expected(dtype: str, exclusive: bool, *, of_span: bool = False) -> NDArray[Any]:
+    x = alone("c of a span", dtype) if of_span else together(dtype)
+    return reference.cumulative(x, "product", axis=1, exclusive=exclusive)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_each_kind_in_every_kernel(device: Device, kernel: str, dtype: str, reverse: bool) -> None:
+    there = slice(None, None, -1 if reverse else 1)
+    for of_span in (False, True):
+        x = alone("c of a span", dtype) if of_span else together(dtype)
+        got = scan(device, x[:, there], "product", 1, kernel=kernel, exclusive=reverse, reverse=reverse)
+        assert reference.first_difference(got, expected(dtype, reverse, of_span=of_span)[:, there]) is None
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_each_kind_in_place(device: Device, kernel: str, dtype: str) -> None:
+    x = together(dtype)[::5]
+    layout = Layout.packed(x.shape)
+    got = scan(device, x, "product", 1, kernel=kernel, source=layout, target=layout)
+    assert reference.first_difference(got, expected(dtype, False)[::5]) is None
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_each_kind_in_columns(device: Device, dtype: str, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kinds change from slice to slice of an invocation."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, near_elements=0))
+    there = slice(None, None, -1 if reverse else 1)
+    mixed = np.random.default_rng(1).permutation(len(together(dtype)))
+    x = np.ascontiguousarray(together(dtype)[mixed, there].T)
+    got = scan(device, x, "product", 0, exclusive=reverse, reverse=reverse)
+    assert reference.first_difference(got.T, expected(dtype, reverse)[mixed, there]) is None
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_spans_in_columns(device: Device, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "limits", replace(device.limits, near_elements=0))
+    columns = np.concatenate([alone("c of a span", dtype).T] * 2, axis=1)
+    columns = np.concatenate([columns, columns], axis=1)[:, :256]
+    got = scan(device, columns, "product", 0)
+    assert reference.first_difference(got[:, :100].T, expected(dtype, False, of_span=True)) is None
+
+
+@pytest.mark.parametrize("binding", [4096, 70_000])
+def test_each_kind_in_windows(device: Device, binding: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=binding))
+    for kind in KINDS:
+        x = alone(kind, "float32")[:3, : 6 * TILE]
+        check_scan(device, x, "product", 1)
+        check_scan(device, np.ascontiguousarray(x.T), "product", 0, exclusive=True)
+
+
+def test_each_kind_element_by_element(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows that end inside a run."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=4096))
+    for kind in ("element", "r", "h1", "h8", "q", "result"):
+        x = alone(kind, "float32")[0, : 3 * TILE]
+        near, far = Layout((x.size, 1), (100, 1)), Layout((x.size, 1), (130, 1))
+        check_scan(device, x.reshape(-1, 1), "product", 0, source=near, target=far)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 7, 16, 17, 100, 300])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_short_slices(device: Device, dtype: str, length: int) -> None:
+    """From the first element on: alone it is copied as it is, and as an operand it is a zero if it is too small."""
+    low = np.finfo(np.float32 if dtype == "float16" else dtype).minexp
+    rng = np.random.default_rng(length)
+    exponents = rng.integers(-24 if dtype == "float16" else low - 8, 15, (9000 // length * 10 + 5, length))
+    exponents[::2] = rng.choice([low - 1, low, low + 1, 0, -low], exponents[::2].shape)
+    if dtype == "float16":
+        exponents = np.clip(exponents, -24, 14)
+    x = np.ldexp(rng.uniform(1, 2, exponents.shape) * rng.choice([-1, 1], exponents.shape), exponents).astype(dtype)
+    x[::7] = np.where(rng.random(x[::7].shape) < 0.3, rng.choice([np.inf, np.nan, 0.0, -0.0], x[::7].shape), x[::7])
+    check_scan(device, x, "product", 1)
+    check_scan(device, x, "product", 1, exclusive=True, reverse=True)
+    check_scan(device, np.ascontiguousarray(x[:300].T), "product", 0)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_random_walks_in_every_kernel(device: Device, kernel: str, dtype: str) -> None:
+    for step, both in ((0.01, False), (0.05, True), (0.2, False)):
+        x = wandering(dtype, (5, 20_000), step, seed=7)
+        check_scan(device, x, "product", 1, kernel=kernel, exclusive=both, reverse=both)
+        across = wandering(dtype, (9000, 12), step, seed=8, axis=0)
+        check_scan(device, across, "product", 0, kernel=kernel, exclusive=both)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_infinity_times_what_is_too_small_is_nan(device: Device, kernel: str) -> None:
+    """In an absorbed slice, too, where only classes count: devices that flush and devices that don't agree."""
+    smallest = np.finfo(np.float32).smallest_normal
+    x = np.ones((6, 20_000), np.float32)
+    x[:3, 10], x[3:, 10] = np.inf, -smallest / 4
+    x[:, 15_000] = [smallest, np.nextafter(smallest, 1), -smallest / 2, np.inf, 3, smallest / 2]
+    got = reference.cumulative(x, "product", axis=1)
+    assert np.isnan(got[:, -1]).tolist() == [True, False, True, True, False, False]
+    assert np.signbit(got[4:, -1]).all()
+    check_scan(device, x, "product", 1, kernel=kernel)
+    check_scan(device, np.repeat(x.T, 50, axis=1), "product", 0, kernel=kernel)
+
+
+def decays(length: int) -> NDArray[np.float32]:
+    """Return slices that come to nothing: slowly, by a zero at once, by a zero late; and one that has a NaN."""
+    x = np.full((4, length), 0.999, np.float32)
+    x[1:, :] = 1
+    x[1, 0], x[2, length // 2], x[3, 5] = 0, -0.0, np.nan
+    return x
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_decays(device: Device, kernel: str) -> None:
+    x = decays(300_000)
+    right = reference.cumulative(x[0], "product", axis=0)
+    assert right[80_000] > 0
+    assert not right[100_000:].any()
+    for row in x:
+        check_scan(device, row, "product", 0, kernel=kernel)
+
+
+CHECKS = [
+    one
+    for name in (
+        "lib/order",
+        "lib/carry",
+        "lib/tile_runs",
+        "lib/tile_blocks",
+        "lib/progress",
+        "lib/run_written",
+        "lib/columns",
+    )
+    for one in alterations((shaders.folder() / f"{name}.wgsl").read_text(encoding="utf-8"), f"{name}.wgsl")
+    if one.kind == "check"
+]
+"""The checks of what is out of range, each taken out."""
+
+
+@pytest.mark.parametrize("number", range(0, len(CHECKS), 9))
+def test_no_check_is_superfluous(device: Device, number: int, tmp_path: Path) -> None:
+    """A sample of what ``make mutation`` tries: each is noticed by slices in which one kind of value decides."""
+    trials = [Trial(case, changes, is_special=True) for case, changes in near_underflow_trials()]
+    for trial in trials:
+        trial.plan(device)
+    outcome = Bench(device, tmp_path / "wgsl", trials).try_out(CHECKS[number])
+    assert outcome.state == "caught", f"{CHECKS[number]}: {outcome.by}"
