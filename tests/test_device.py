@@ -180,6 +180,37 @@ def test_tensors_above_the_limits(device: Device) -> None:
         assert np.array_equal(dmlgpu.cumulative_sum(x, device=small), np.arange(1, 2**18 + 1))
 
 
+@pytest.mark.parametrize("limit", ["bytes", "workgroups"])
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "int64"])
+def test_tensors_at_the_limits(device: Device, dtype: str, limit: str) -> None:
+    """One element less than a limit, as much, and one more; with bindings, with buffers, and with workgroups."""
+    size = np.dtype(dtype).itemsize
+    binding, buffer, workgroups = 2**14, 2**18, 8
+    if limit == "bytes":
+        limits = {"max-storage-buffer-binding-size": binding, "max-buffer-size": buffer}
+        counts = [edge // size + more for edge in (binding, 2 * binding, buffer) for more in (-1, 0, 1)]
+    else:
+        limits = {"max-compute-workgroups-per-dimension": workgroups, "max-buffer-size": buffer}
+        counts = [workgroups * lanes + more for lanes in (1, 16, 256) for more in (-1, 0, 1)]
+    with Device(device.description, limits=limits) as small:
+        for count in counts:
+            x = (np.arange(count) % 5).astype(dtype)
+            calls = [
+                (lambda x=x: dmlgpu.cumulative_sum(x, dtype=dtype, device=small), np.cumsum(x, dtype=dtype)),
+                (lambda x=x: dmlgpu.cumulative_sum(x[:, None], axis=1, dtype=dtype, device=small), x[:, None]),
+                (lambda x=x: dmlgpu.asarray(x, small).numpy(), x),
+            ]
+            for call, expected in calls:
+                if count * size <= buffer:
+                    np.testing.assert_array_equal(call(), expected, str(count))
+                else:
+                    with pytest.raises(DeviceMemoryError, match="is larger than the device's largest buffer"):
+                        call()
+        assert small.allocate(buffer).nbytes == buffer
+        with pytest.raises(DeviceMemoryError, match="is larger than the device's largest buffer"):
+            small.allocate(buffer + 1)
+
+
 def test_a_software_adapter_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "_warned", False)
     with pytest.warns(SoftwareAdapterWarning, match="computing on the CPU: llvmpipe"):

@@ -14,7 +14,7 @@ import wgpu
 from numpy.typing import NDArray
 
 from .._sections import Section
-from ..errors import DeviceReleasedError
+from ..errors import DeviceError, DeviceReleasedError, said
 from .c_types import parse_c_types
 
 __all__ = [
@@ -144,8 +144,11 @@ def enumerate_adapters() -> list[wgpu.GPUAdapter]:
     with _enumerating:
         if not _adapters:
             _prepare()
-            with _quiet_windowing():
-                _adapters.extend(wgpu.gpu.enumerate_adapters_sync())
+            try:
+                with _quiet_windowing():
+                    _adapters.extend(wgpu.gpu.enumerate_adapters_sync())
+            except wgpu.GPUError as error:
+                raise DeviceError(f"wgpu gives no list of adapters: {said(error)}; try again") from error
         return list(_adapters)
 
 
@@ -292,8 +295,12 @@ def cancel_mapping(gpu_device: Any, gpu_buffer: Any, promise: Any) -> None:
         ask_for_news(gpu_device)
         if promise is not None:
             settled(promise, 1)
-        with suppress(wgpu.GPUError):
+        try:
             unmap(gpu_buffer._internal)
+        except wgpu.GPUError as error:
+            if "not mapped" not in str(error):
+                gpu_buffer.destroy()  # and it stays marked as mapped, so that nobody uses it
+                return
     gpu_buffer._release_memoryviews()
     gpu_buffer._mapped_status = 0, 0, 0
     gpu_buffer._map_state = "unmapped"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._arguments import choice, flag, instance, integer
 from .._sections import Section
 from ..dtypes import by_dtype
-from ..errors import ArgumentError, ArrayTypeError, DeviceReleasedError, EventLoopError, said, shown, with_type
+from ..errors import ArgumentError, ArrayTypeError, DeviceLostError, EventLoopError, said, shown, with_type
 from ..passes import Plan
 from ..plan import KERNELS, plan_problem
 from ..problem import ElementwiseProblem, ScanProblem
@@ -23,7 +23,7 @@ from .adapters import AdapterDescription, check_choice, describe, select_adapter
 from .backend import claim_process, companion_of, set_companion
 from .batch import Batch
 from .execute import Executor
-from .lifetime import Lifetime
+from .lifetime import Lifetime, named
 from .memory import Buffer, Memory
 from .opening import limits_of, open_adapter, warn_of_software
 from .pipelines import Pipelines
@@ -33,7 +33,7 @@ from .transfers import Transfers, fill
 
 __all__ = ["Device"]
 
-_wrapping = Section()
+_setting_up = Section()
 
 _PROBLEMS = ScanProblem | ElementwiseProblem
 _KERNELS = {kernel: kernel for kernel in KERNELS}
@@ -95,7 +95,13 @@ class Device(Lifetime):
             if isinstance(adapter, AdapterDescription)
             else select_adapter(check_choice(adapter, "adapter", way_out))
         )
-        self._set_up(open_adapter(chosen, limits), chosen, owned=True)
+        with _setting_up:
+            gpu_device = open_adapter(chosen, limits)
+            try:
+                self._set_up(gpu_device, chosen, owned=True)
+            except wgpu.GPUError as error:
+                gpu_device.destroy()
+                raise named(error, chosen.summary) from error
         if chosen.is_software:
             warn_of_software(chosen)
 
@@ -143,7 +149,7 @@ class Device(Lifetime):
         """
         instance(gpu_device, "gpu_device", wgpu.GPUDevice, "give a wgpu.GPUDevice")
         claim_process()
-        with _wrapping:
+        with _setting_up:
             found: Device | None = companion_of(gpu_device)
             if found is not None and not found._released:
                 if found.released:
@@ -153,9 +159,11 @@ class Device(Lifetime):
                 try:
                     found._set_up(gpu_device, describe(-1, gpu_device.adapter), owned=False)
                 except wgpu.GPUError as error:
-                    raise DeviceReleasedError(
-                        f"the wgpu device cannot be used: {said(error)}; wrap another one"
-                    ) from error
+                    if "lost" in str(error):
+                        raise DeviceLostError(
+                            f"the wgpu device cannot be used: {said(error)}; wrap another one"
+                        ) from error
+                    raise named(error, gpu_device.adapter.summary) from error
         return found
 
     @property

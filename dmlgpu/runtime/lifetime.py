@@ -18,6 +18,7 @@ from ..errors import (
     DeviceLostError,
     DeviceMemoryError,
     DeviceReleasedError,
+    DmlGpuError,
     ReleasedArrayError,
     said,
 )
@@ -30,7 +31,19 @@ from .memory import Buffer, is_out_of_memory
 if TYPE_CHECKING:
     from .gpu import Device
 
-__all__ = ["Lifetime", "Use"]
+__all__ = ["Lifetime", "Use", "named"]
+
+
+def named(error: wgpu.GPUError, summary: str) -> DmlGpuError:
+    """Return this package's error for one of wgpu's on a device that is not lost."""
+    if is_out_of_memory(error):
+        return DeviceMemoryError(
+            f"the device {summary!r} is out of memory: {said(error)}; release arrays that are no longer needed"
+        )
+    return DeviceError(
+        f"wgpu refuses what the device {summary!r} is to do, which is a mistake of this package, of wgpu or of the "
+        f"driver: {said(error)}"
+    )
 
 
 class Use:
@@ -67,14 +80,7 @@ class Use:
         if self._lifetime.lost() and not isinstance(error, DeviceReleasedError):
             self._lifetime.check()
         if isinstance(error, wgpu.GPUError):
-            if is_out_of_memory(error):
-                raise DeviceMemoryError(
-                    f"the device is out of memory: {said(error)}; release arrays that are no longer needed"
-                ) from error
-            raise DeviceError(
-                f"wgpu refuses what {self._lifetime!r} is to do, which is a mistake of this package, of wgpu or of the "
-                f"driver: {said(error)}"
-            ) from error
+            raise named(error, self._lifetime.summary) from error
 
 
 class Lifetime:
