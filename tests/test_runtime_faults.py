@@ -413,6 +413,8 @@ def absorbed(points: Points, fault: Callable[[], None]) -> bool:
         return True
     if module == "backend" and name == "wgpuBufferUnmap":  # a mapping that is undone once more
         return True
+    if name == "wgpuBufferDestroy":  # memory that goes with its object all the same
+        return True
     # Where memory is short room is made, or a result takes its input's place.
     return fault is out_of_memory and name == "wgpuDeviceCreateBuffer"
 

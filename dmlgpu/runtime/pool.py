@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import wgpu
@@ -159,4 +160,5 @@ class Pool:
     def destroy(self, gpu_buffer: Any) -> None:
         """Destroy a buffer that was taken."""
         self._forget(gpu_buffer)
-        gpu_buffer.destroy()
+        with suppress(wgpu.GPUError):  # its memory goes when the object does, then
+            gpu_buffer.destroy()
