@@ -158,10 +158,10 @@ def grid_of(workgroups: int, limits: Limits) -> tuple[int, int, int]:
         If two dimensions cannot hold them.
     """
     rows = -(-workgroups // limits.workgroups)
-    if rows > limits.workgroups:
+    if rows > limits.rows:
         raise ArgumentError(
-            f"a dispatch needs {workgroups} workgroups, and the device allows {limits.workgroups} in each of two "
-            "dimensions of a grid: allow more, split the arrays, or choose another device"
+            f"a dispatch needs {workgroups} workgroups, and the device allows {limits.workgroups} times {limits.rows}: "
+            "allow more, split the arrays, or choose another device"
         )
     return -(-workgroups // rows), rows, 1
 
@@ -290,7 +290,8 @@ def serial_steps(one: Pass) -> int:
         "scan_elements": folds * length,
         "scan_rows": tile * tiles,
         "scan_chain_clear": RUN,
-        "scan_chain": tile * tiles,
+        # An invocation works out the tiles before its own, if nobody hands the carry on.
+        "scan_chain": (lane + RUN + min(length, TILE)) * tiles,
         "scan_tile_totals": lane + RUN,
         "scan_serial_totals": min(length, TILE),
         # Twice over the tiles of a span, and in between over 64 spans.

@@ -52,7 +52,7 @@ MIN_BINDING_BYTES = 512
 MAX_WINDOWS = 2**20
 """Of a plan; it would take minutes to make one of more."""
 MAX_ALIGNMENT = 2048
-MIN_WORKGROUPS = 2
+MIN_WORKGROUPS = 1
 """In a dimension of a grid."""
 
 
@@ -88,6 +88,8 @@ class Limits:
     near_elements : int
         Up to so many elements of a tensor are near, in caches and in pages that are known, in whatever order they are
         visited.
+    rows : int
+        The most workgroups in the second dimension of a grid.
 
     Raises
     ------
@@ -106,6 +108,7 @@ class Limits:
     opaque: bool = True
     float64: bool = False
     near_elements: int = 2**19
+    rows: int = 65_535
 
     def __post_init__(self) -> None:
         align = self.offset_alignment
@@ -117,6 +120,7 @@ class Limits:
         for name, least, of_what in (
             ("binding_bytes", max(MIN_BINDING_BYTES, 3 * align), "bytes of storage that a shader can bind"),
             ("workgroups", MIN_WORKGROUPS, "workgroups in a dimension of a grid"),
+            ("rows", MIN_WORKGROUPS, "workgroups in a dimension of a grid"),
             ("cores", 1, "cores"),
             ("dispatch_elements", 1, "elements in a dispatch"),
         ):

@@ -21,7 +21,7 @@ from ..errors import (
     shown,
     with_type,
 )
-from ..windows import DISPATCH_ELEMENTS, MIN_WORKGROUPS, SOFTWARE_DISPATCH_ELEMENTS, Limits
+from ..windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Limits
 from .adapters import AdapterDescription
 from .backend import MAPPABLE_FEATURE, claim_process
 from .cores import usable_cores
@@ -39,7 +39,7 @@ _NEEDED = {
     "max-compute-workgroup-size-y": 1,
     "max-compute-workgroup-size-z": 1,
     "max-compute-workgroup-storage-size": 16_384,
-    "max-compute-workgroups-per-dimension": MIN_WORKGROUPS,
+    "max-compute-workgroups-per-dimension": 2,
     "max-storage-buffer-binding-size": 3 * 256,  # with the largest alignment that WebGPU has
     "max-storage-buffers-per-shader-stage": 3,
     "max-uniform-buffer-binding-size": 176,
@@ -117,6 +117,7 @@ def limits_of(gpu_device: Any, adapter: AdapterDescription) -> Limits:
         binding_bytes=min(granted["max-storage-buffer-binding-size"], granted["max-buffer-size"]),
         offset_alignment=granted["min-storage-buffer-offset-alignment"],
         workgroups=granted["max-compute-workgroups-per-dimension"],
+        rows=granted["max-compute-workgroups-per-dimension"],
         software=adapter.is_software,
         cores=usable_cores(),
         blocks=adapter.is_software and adapter.backend == "Vulkan",  # Mesa compiles them for OpenGL for 40 s
