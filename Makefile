@@ -11,6 +11,7 @@
 # make mutation    alter every operator, stride, barrier and guard of the shaders in turn: what the suite notices (long)
 # make test-faults    the faults of calls, devices, files, streams and signals at every point, of which the suite has a sample
 # make test-tint    every shader and a sample of the cases through Tint, the other compiler of WGSL
+# make gpu-compilers    every pipeline of GPUs through AMD's, NVIDIA's and Direct3D 12's compilers; no GPU is needed (long)
 #
 # Each does its own set-up first (scripts/set_up.py) and can be run again and again. PYTHON= chooses the Python that the
 # environment .venv is made with, DMLGPU_ADAPTER= the device, PYTEST_ARGS= adds to pytest's arguments, and VERIFY_ARGS= to
@@ -20,6 +21,7 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 VERIFY_ARGS ?=
 MUTATION_ARGS ?=
+GPU_COMPILERS_ARGS ?=
 FUZZ_ARGS ?=
 VENV_BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
@@ -30,7 +32,7 @@ ON_MESA25 := DMLGPU_ADAPTER=Vulkan VK_DRIVER_FILES=$(CURDIR)/.cache/mesa25/lavap
 	LD_LIBRARY_PATH=$(CURDIR)/.cache/mesa25/usr/lib/$(shell uname -m)-linux-gnu
 
 .PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint test-faults test-mesa25 verify-mesa25 \
-	test-browser test-dawn-mesa25 matrix fuzz mutation lint setup-demo setup-test swiftshader mesa25 chromium clean
+	test-browser test-dawn-mesa25 matrix fuzz mutation gpu-compilers lint setup-demo setup-test swiftshader mesa25 chromium clean
 .NOTPARALLEL:
 
 demo: setup-demo
@@ -79,6 +81,10 @@ fuzz: setup-test
 mutation: export DMLGPU_ADAPTER := Vulkan
 mutation: setup-test
 	$(VENV_BIN)/python -m tests.mutation $(MUTATION_ARGS)
+
+gpu-compilers: setup-test
+	@$(PYTHON) scripts/compilers.py
+	$(VENV_BIN)/python -m tests.compilers $(GPU_COMPILERS_ARGS)
 
 lint: setup-test
 	$(VENV_BIN)/ruff check

@@ -1,0 +1,115 @@
+"""Every pipeline that a plan for a GPU can take, found by planning a problem of each kind. Pure: no device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import product
+
+from dmlgpu.dtypes import BOOL, ELEMENT_TYPES, ElementType, by_name
+from dmlgpu.passes import PipelineKey
+from dmlgpu.plan import plan_elementwise, plan_scan
+from dmlgpu.problem import Layout, Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
+from dmlgpu.windows import Limits
+
+__all__ = ["gpu_pipelines"]
+
+_LIMITS = Limits(binding_bytes=2**29, offset_alignment=256)
+"""A GPU with small bindings: what does not fit into one takes windows, and there are pipelines for these alone."""
+
+_GAP = 64
+"""Elements: a multiple of 16 bytes for every type."""
+
+_Shape = tuple[tuple[int, ...], tuple[int, ...], int]
+"""Sizes, strides and the axis."""
+
+
+@cache
+def gpu_pipelines() -> frozenset[PipelineKey]:
+    """Return every pipeline that a plan can ask for where a GPU computes, with 64-bit floats of its own and without."""
+    return frozenset((*_of_scans(), *_of_roundings(), *_of_conversions()))
+
+
+def _placements(
+    sizes: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> Iterator[tuple[Layout, Layout, bool]]:
+    """Yield where input and output can lie, and whether they are in one buffer."""
+    packed = Layout(sizes, strides)
+    yield packed, packed, False
+    yield packed, packed, True
+    end = packed.extent[1]
+    yield packed, Layout(sizes, strides, _LIMITS.offset_alignment * end), True
+    # So near that they share a binding: the input ends in the middle of where one can begin, the output begins behind.
+    shift = (_LIMITS.offset_alignment // 2 - end * itemsize) % _LIMITS.offset_alignment // 16 * 16 // itemsize
+    near = shift + end
+    yield Layout(sizes, strides, shift), Layout(sizes, strides, near + -near % (16 // itemsize)), True
+
+
+def _slices(count: int, length: int, pitch: int) -> Iterator[_Shape]:
+    """Yield slices of neighbours in memory, `pitch` from one to the next, in one batch dimension and in two."""
+    yield (count, length), (pitch, 1), 1
+    yield (count // 2, 2, length), (2 * pitch + _GAP, pitch, 1), 2
+
+
+def _rows(count: int, length: int, pitch: int) -> Iterator[_Shape]:
+    """Yield slices side by side, `pitch` from one row to the next, in one batch dimension and in two."""
+    yield (length, count), (pitch, 1), 0
+    half = count // 2
+    yield (length, 2, half), (pitch, half + -half % _GAP + _GAP, 1), 0
+
+
+def _scan_shapes(itemsize: int) -> Iterator[_Shape]:
+    for length in range(1, 17):
+        many = 2**16 // length // 2 * 2 + 2  # so many that a pipeline knows their length
+        for count, pitch in product((4, many), (_GAP, _GAP + 1)):
+            yield from _slices(count, length, pitch)
+    for count, length in ((4, 256), (256, 4096), (4, 8192)):  # scan_slices, scan_rows, tiles
+        for pitch in (length, length + 1):
+            yield from _slices(count, length, pitch)
+    # Side by side, so many that an invocation takes some of 8 or 16 bits, with a tile or more of each in a binding.
+    many = max(2**14 // itemsize, 2**12)
+    for count, length in product((many, many + 2), (300, 40_000)):
+        yield from _rows(count, length, count + -count % _GAP + 2 * _GAP)
+        yield from _rows(count, length, count + 2 * _GAP + 1)
+    # So far apart that a binding holds less than a tile, or than a run.
+    for rows, length in ((2000, 3000), (40, 60), (40, 100), (9, 15), (9, 30)):
+        yield from _rows(4, length, _LIMITS.binding_bytes // itemsize // rows)
+        yield (length,), (_LIMITS.binding_bytes // itemsize // rows,), 0
+
+
+def _of_scans() -> Iterator[PipelineKey]:
+    arithmetic = [(element, operator, Precision.DEFAULT) for element, operator in product(ELEMENT_TYPES, Operator)]
+    arithmetic.append((by_name("float32"), Operator.SUM, Precision.COMPENSATED))
+    for element, operator, precision in arithmetic:
+        for (sizes, strides, axis), float64 in product(_scan_shapes(element.itemsize), _floats(element)):
+            for source, target, one_buffer in _placements(sizes, strides, element.itemsize):
+                problem = scan_problem(element, operator, source, target, axis=axis, precision=precision)
+                plan = plan_scan(problem, replace(_LIMITS, float64=float64), one_buffer=one_buffer)
+                yield from (one.pipeline for one in plan.passes)
+
+
+def _floats(element: ElementType) -> tuple[bool, ...]:
+    return (False, True) if element.format == "f64" else (False,)
+
+
+def _elementwise_shapes() -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    yield (300,), (1,)
+    yield (301,), (1,)
+    yield (20, 2), (3, 1)
+
+
+def _of_roundings() -> Iterator[PipelineKey]:
+    for element, (sizes, strides) in product(ELEMENT_TYPES, _elementwise_shapes()):
+        if element.kind == "float":
+            for source, target, one_buffer in _placements(sizes, strides, element.itemsize):
+                problem = round_problem(element, RoundingMode.HALF_EVEN, source, target)
+                yield from (one.pipeline for one in plan_elementwise(problem, _LIMITS, one_buffer=one_buffer).passes)
+
+
+def _of_conversions() -> Iterator[PipelineKey]:
+    pairs = [*product((*ELEMENT_TYPES, BOOL), ELEMENT_TYPES), (BOOL, BOOL)]
+    for (source, target), (sizes, strides) in product(pairs, _elementwise_shapes()):
+        for *layouts, one_buffer in _placements(sizes, strides, target.itemsize):
+            problem = convert_problem(source, target, *layouts)
+            yield from (one.pipeline for one in plan_elementwise(problem, _LIMITS, one_buffer=one_buffer).passes)

@@ -1,0 +1,59 @@
+"""The rows of the page: what the pipelines of a kernel and an element type have in common. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from dmlgpu.passes import PipelineKey
+
+from .drivers import Figures
+
+__all__ = ["ANY", "alike", "one_of_each", "row_of", "worst"]
+
+ANY = "any"
+_TYPES = {
+    "f16": "float16",
+    "f32": "float32",
+    "f32_compensated": "float32, compensated",
+    "f64": "float64",
+    "f64_words": "float64 on words",
+    "int64": "int64",
+}
+_LEAST_IS_WORST = {"waves"}
+
+
+def row_of(key: PipelineKey) -> tuple[str, str]:
+    """Return the kernel and the element type, or ANY for conversions."""
+    slots, constants = dict(key.slots), dict(key.constants)
+    if key.kernel == "convert":
+        return key.kernel, ANY
+    bits = 2 ** constants.get("input_log2_bits", 5)
+    if "element" not in slots:
+        return key.kernel, f"float{bits}"
+    # What only reads and writes the state has integers of any width.
+    return key.kernel, _TYPES.get(slots["element"], f"int{bits}" if "input" in slots else "int8 to int32")
+
+
+def alike(key: PipelineKey, *constants: str) -> PipelineKey:
+    """Return what a pipeline has in common with others, apart from the buffers it binds and the named constants."""
+    slots = tuple((name, piece) for name, piece in key.slots if name != "input")
+    return replace(key, slots=slots, constants=tuple(one for one in key.constants if one[0] not in constants))
+
+
+def one_of_each(keys: Iterable[PipelineKey], *constants: str) -> list[PipelineKey]:
+    """Return one pipeline of those that are alike: the one with the most code, which any number of dimensions takes."""
+    found: dict[PipelineKey, PipelineKey] = {}
+    for key in sorted(keys, key=lambda key: (dict(key.constants).get("flat", 0), repr(key))):
+        found.setdefault(alike(key, *constants), key)
+    return list(found.values())
+
+
+def worst(figures: Iterable[Mapping[str, int]]) -> Figures:
+    """Return the worst of each figure: the largest, but for the waves of a SIMD unit."""
+    found: Figures = {}
+    for one in figures:
+        for name, value in one.items():
+            decide = min if name in _LEAST_IS_WORST else max
+            found[name] = decide(found.get(name, value), value)
+    return found
