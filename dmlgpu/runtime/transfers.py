@@ -57,6 +57,12 @@ class Transfers:
         self._executor = executor
         self._pools = pools
         self._lost = lost
+        self._largest: int = gpu_device.limits["max-buffer-size"] // 8 * 8
+
+    @property
+    def _chunk(self) -> int:
+        """Bytes of a staging buffer at most."""
+        return min(memory.CHUNK, self._largest)
 
     def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
         """Write an array's elements, in C order, at a multiple of 4 bytes; see `Device.upload`."""
@@ -102,7 +108,7 @@ class Transfers:
     # The device copies from or to one staging buffer while the host fills or empties another.
 
     def _write_staged(self, gpu_buffer: Any, offset: int, source: NDArray[np.uint8]) -> None:
-        chunk = memory.CHUNK
+        chunk = self._chunk
         with _stages(self._pools.upload, source.size, chunk) as stages:
             for i, start in enumerate(range(0, source.size, chunk)):
                 part = source[start : start + chunk]
@@ -113,9 +119,9 @@ class Transfers:
                 self._executor.flush()
 
     def _read_staged(self, gpu_buffer: Any, offset: int, target: NDArray[np.uint8]) -> None:
-        chunk = memory.CHUNK - 4
+        chunk = self._chunk - 4
         begun: deque[tuple[_Readback, NDArray[np.uint8]]] = deque()
-        with _stages(self._pools.readback, target.size + 4, memory.CHUNK) as stages:
+        with _stages(self._pools.readback, target.size + 4, self._chunk) as stages:
             try:
                 for i, start in enumerate(range(0, target.size, chunk)):
                     if len(begun) == len(stages):
@@ -157,7 +163,7 @@ class Transfers:
         contexts that `use` returns, and not locked while waiting; `section` is its section.
         """
         target = out.reshape(-1).view(np.uint8)
-        chunk = memory.CHUNK - 4
+        chunk = self._chunk - 4
         for start in range(0, target.size, chunk):
             part = target[start : start + chunk]
             stage, promise = None, None
