@@ -1,0 +1,357 @@
+"""Every place that a shader computes is right up to the last byte that it can bind, by its own text: see wgsl.py."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlgpu import shaders
+from dmlgpu.dtypes import by_name
+from dmlgpu.elementwise import elementwise_passes
+from dmlgpu.passes import Pass, serial_steps
+from dmlgpu.plan import KERNELS, _chunks
+from dmlgpu.problem import (
+    ElementwiseProblem,
+    Layout,
+    Operator,
+    Precision,
+    RoundingMode,
+    ScanProblem,
+    convert_problem,
+    round_problem,
+    scan_problem,
+)
+from dmlgpu.scans import scan_passes
+from dmlgpu.windows import MAX_BINDING_BYTES, RUN, TILE, Limits
+
+from . import wgsl
+
+GPU = Limits(binding_bytes=2**40, offset_alignment=16)
+SOFTWARE = replace(GPU, software=True, blocks=True, columns=True, float64=True, dispatch_elements=2**24)
+TYPES = ("uint8", "float16", "float32", "int64", "float64")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem whose tensors reach to the end of the largest binding.
+
+    Attributes
+    ----------
+    way : str
+        How: where the elements are, and the limits.
+    """
+
+    way: str
+    problem: ScanProblem | ElementwiseProblem
+    limits: Limits
+    one_buffer: bool = False
+    in_place: bool = False
+    kernel: str | None = None
+
+
+def to_the_end(sizes: tuple[int, ...], axis: int, itemsize: int, unit: int) -> Layout:
+    """Return a layout of an axis whose elements lie far apart, which ends at the last `unit` bytes of a binding."""
+    room = MAX_BINDING_BYTES // unit * unit // itemsize
+    inner = int(np.prod([size for i, size in enumerate(sizes) if i != axis]))
+    strides = list(Layout.packed(tuple(1 if i == axis else size for i, size in enumerate(sizes))).strides)
+    step = unit // itemsize if unit > itemsize else 1
+    strides[axis] = (room - inner) // (sizes[axis] - 1) // step * step
+    left = room - inner - strides[axis] * (sizes[axis] - 1)
+    return Layout(sizes, tuple(strides), left // step * step)
+
+
+def scans() -> Iterator[Case]:
+    for name in TYPES:
+        element, random = by_name(name), Random(name)
+        for kernel in KERNELS:
+            # Few slices, far apart, of vectors or not; then many; then elements far apart, in both directions.
+            whole = 0 if kernel == "slices" else TILE
+            for length, unit in ((whole + 48, 16), (whole + 35, element.itemsize)):
+                rows = to_the_end((3, length), 0, element.itemsize, unit)
+                problem = scan_problem(element, Operator.SUM, rows, rows, axis=1)
+                apart = scan_problem(element, Operator.SUM, rows, replace(rows, offset=2**33), axis=1)
+                yield Case(f"{name} rows {kernel} {unit}", problem, GPU, kernel=kernel)
+                if name in ("uint8", "float32"):
+                    yield Case(f"{name} rows {kernel} {unit} in place", problem, GPU, True, True, kernel)
+                    yield Case(f"{name} rows {kernel} {unit} apart", apart, GPU, True, False, kernel)
+                if name in ("float32", "float64"):
+                    yield Case(f"{name} rows {kernel} {unit} software", problem, SOFTWARE, kernel=kernel)
+            many = to_the_end((2**19, 24), 0, element.itemsize, element.itemsize)
+            down = to_the_end((40, 3), 0, element.itemsize, element.itemsize)
+            for layout, axis in ((many, 1), (down, 0)):
+                problem = scan_problem(element, Operator.PRODUCT, layout, layout, axis=axis, exclusive=True)
+                yield Case(f"{name} far {kernel} {axis}", problem, GPU, kernel=kernel)
+                problem = scan_problem(element, Operator.SUM, layout, layout, axis=axis, reverse=True)
+                yield Case(f"{name} backwards {kernel} {axis}", problem, GPU, True, True, kernel)
+        # Adjacent slices, taken by the word or by the vector.
+        columns = to_the_end((36, 2**14), 0, element.itemsize, 16)
+        for limits in (GPU, SOFTWARE, replace(SOFTWARE, near_elements=0)):
+            problem = scan_problem(element, Operator.SUM, columns, columns, axis=0)
+            yield Case(f"{name} columns", problem, limits)
+            yield Case(f"{name} columns in place", problem, limits, True, True)
+            apart = scan_problem(element, Operator.SUM, columns, replace(columns, offset=2**33), axis=0)
+            yield Case(f"{name} columns apart", apart, limits, True)
+        # Single runs, which are packed on software devices, and windows inside tiles and runs.
+        packed = Layout.packed((2**28 // 3, 3))
+        yield Case(f"{name} packed", scan_problem(element, Operator.SUM, packed, packed, axis=1), SOFTWARE)
+        for length in (3, 16):
+            short = to_the_end((2**16, length), 0, element.itemsize, 16)
+            yield Case(f"{name} short", scan_problem(element, Operator.SUM, short, short, axis=1), GPU)
+        for size, pitch in (
+            (3 * TILE, 2**20 + 7),
+            (300, 2**26 // element.itemsize),
+            (40, 2**29 // element.itemsize - 1),
+        ):
+            far = Layout((size, 2), (pitch, 1))
+            yield Case(f"{name} windows {size}", scan_problem(element, Operator.SUM, far, far, axis=0), GPU)
+        # Up to eight dimensions, at random.
+        for number in range(12):
+            sizes = [random.choice((1, 2, 3, 5, 17)) for _ in range(random.randrange(2, 9))]
+            order = random.sample(range(len(sizes)), len(sizes))
+            strides, extent = [0] * len(sizes), 1
+            for i in order:
+                stride = extent * random.choice((1, 1, 2, 9))
+                strides[i] = stride
+                extent += (sizes[i] - 1) * stride
+            factor = max(1, MAX_BINDING_BYTES // element.itemsize // extent)
+            layout = Layout(tuple(sizes), tuple(stride * factor for stride in strides))
+            axis, reverse = random.randrange(len(sizes)), random.random() < 0.5
+            problem = scan_problem(element, Operator.SUM, layout, layout, axis=axis, reverse=reverse)
+            yield Case(
+                f"{name} random {number}", problem, random.choice((GPU, SOFTWARE)), number % 3 == 0, number % 3 == 0
+            )
+    rows = to_the_end((3, TILE + 48), 0, 4, 16)
+    problem = scan_problem(by_name("float32"), Operator.SUM, rows, rows, axis=1, precision=Precision.COMPENSATED)
+    yield from (Case(f"compensated {kernel}", problem, GPU, kernel=kernel) for kernel in KERNELS)
+
+
+def slices_of_all_elements() -> Iterator[Case]:
+    """Return slices of nearly 2^32 elements, whose last windows are short."""
+    for kernel in KERNELS:
+        length = 2**32 - 2**17 + 37
+        layout = Layout.packed((length,))
+        problem = scan_problem(by_name("uint8"), Operator.SUM, layout, layout, axis=0)
+        yield Case(f"long {kernel}", problem, replace(GPU, binding_bytes=2**27 + 2**17), kernel=kernel)
+
+
+def elementwise() -> Iterator[Case]:
+    for name in TYPES:
+        element, random = by_name(name), Random(name)
+        flat = Layout.packed((2**28,), 3 * 2**28 if element.itemsize == 4 else 0)
+        far = to_the_end((2**20, 4), 0, element.itemsize, element.itemsize)
+        tall = to_the_end((5, 3, 7), 1, element.itemsize, element.itemsize)
+        for source in (flat, far, tall):
+            for target_name in TYPES:
+                target = by_name(target_name)
+                # The output may have larger elements than the input.
+                scale = max(1, target.itemsize // element.itemsize)
+                strides = tuple(stride // scale if stride > 8 * scale else stride for stride in source.strides)
+                output = Layout(source.sizes, strides if source is far or source is tall else source.strides)
+                if output.is_disjoint:
+                    yield Case(f"{name} to {target_name}", convert_problem(element, target, source, output), GPU)
+            if element.kind == "float":
+                for one_buffer in (False, True):
+                    for limits in (GPU, SOFTWARE):
+                        problem = round_problem(element, random.choice(list(RoundingMode)), source, source)
+                        yield Case(f"{name} round", problem, limits, one_buffer, one_buffer)
+                apart = replace(source, offset=2**33)
+                yield Case(f"{name} apart", round_problem(element, RoundingMode.TOWARD_ZERO, source, apart), GPU, True)
+
+
+def passes_of(case: Case) -> Iterator[Pass]:
+    chunks = _chunks(case.problem, case.limits, case.one_buffer)
+    if isinstance(case.problem, ElementwiseProblem):
+        return elementwise_passes(case.problem, case.limits, chunks, one_buffer=case.one_buffer)
+    return scan_passes(
+        case.problem, case.limits, chunks, one_buffer=case.one_buffer, in_place=case.in_place, kernel=case.kernel
+    )
+
+
+def state_of(one: Pass, number: int, random: Random) -> Callable[[Mapping[str, Any]], Any]:
+    """Return scratch memory as earlier passes may have left it."""
+    words = np.frombuffer(one.uniforms, np.uint32).tolist()
+    count, tiles, first, turn = words[25], words[32], words[40], words[41]
+
+    def found(names: Mapping[str, Any]) -> Any:
+        if "TICKET" in names and one.pipeline.kernel == "scan_chain":
+            return {names["TICKET"]: number}, lambda _: wgsl.DATA
+        if "SUSPECT" not in names:
+            return {}, lambda _: wgsl.DATA
+        nowhere = names["NO_TILE"]
+        is_repair = one.pipeline.kernel == "scan_repair"
+        suspect = random.choice(
+            [first, max(first, min(tiles, first + turn) - 1)] if is_repair else [0, tiles - 1, nowhere]
+        )
+        absorbed = nowhere if is_repair else random.choice([0, nowhere])
+        tiles_and_more = random.choice([0, 0x100, 0x107, 15])
+
+        def unknown(index: int) -> Any:
+            if index >= count * names["SLICE_WORDS"]:
+                return wgsl.DATA
+            place = index % names["SLICE_WORDS"]
+            return {names["SUSPECT"]: suspect, names["ABSORBED"]: absorbed}.get(
+                place, tiles_and_more if place % 8 == 6 else wgsl.DATA
+            )
+
+        return {}, unknown
+
+    return found
+
+
+@cache
+def tried(
+    case: Case, last: bool = False
+) -> tuple[frozenset[tuple[str, tuple[tuple[str, str], ...]]], frozenset[tuple[str, int]], int]:
+    """Run a case; return the shaders, the lines of accesses, and the last byte of a tensor that was accessed."""
+    random, shaders_run, sites, highest = Random(case.way), set(), set(), 0
+    passes = list(passes_of(case)) if last else list(islice(passes_of(case), 24))
+    # Of each kernel the first dispatch and the last.
+    chosen = {one.pipeline: one for one in reversed(passes)} | {(one.pipeline, 1): one for one in passes}
+    for one in dict.fromkeys([passes[-1]] if last else chosen.values()):
+        workgroups = one.grid[0] * one.grid[1]
+        numbers = {0, workgroups - 1, workgroups - one.grid[1], random.randrange(workgroups)}
+        for number in sorted(numbers)[-3:]:
+            done = wgsl.run_workgroup(
+                one,
+                case.problem,
+                number,
+                lambda size: [lane for lane in (0, 2, 5, size - 1) if lane < size],
+                random,
+                state_of(one, number, random),
+            )
+            itemsize = (case.problem.element if isinstance(case.problem, ScanProblem) else case.problem.source).itemsize
+            for invocation in done:
+                # The last run of a slice is read as a whole, whatever is there of it.
+                elements = invocation.loaded[16] * 16 // itemsize + invocation.loaded[4] * 4 // max(4, itemsize)
+                # Of a vector of four slices, a left fold uses one.
+                used = 4 if ("rows", "quads") in one.pipeline.slots else 1
+                assert elements <= used * (serial_steps(one) + 4 * RUN), case.way
+            shaders_run.add((one.pipeline.kernel, one.pipeline.slots))
+            for invocation in done:
+                sites |= invocation.sites
+                highest = max([highest, *(end for name, end in invocation.highest.items() if name != "state")])
+    return frozenset(shaders_run), frozenset(sites), highest
+
+
+CASES = [*scans(), *elementwise()]
+
+
+@pytest.mark.parametrize("name", [*TYPES, "compensated"])
+def test_tensors_up_to_the_end_of_the_largest_binding(name: str) -> None:
+    found = [(case, tried(case)[2]) for case in CASES if case.way.startswith(name)]
+    assert len(found) >= len(KERNELS)
+    for case, highest in found:
+        if any(word in case.way for word in ("rows", "far", "backwards", "columns", "compensated")):
+            assert MAX_BINDING_BYTES - 2**14 <= highest <= MAX_BINDING_BYTES, case.way
+
+
+@pytest.mark.parametrize("case", [*slices_of_all_elements()], ids=lambda case: case.way)
+def test_slices_of_all_elements_there_may_be(case: Case) -> None:
+    """In windows; the last ones begin near element 2^32."""
+    *_, last = passes_of(case)
+    assert np.frombuffer(last.uniforms, np.uint32)[29] > 2**32 - 2**27 - 2**18
+    assert tried(case, last=True)[2] > 0
+
+
+def test_every_access_of_every_kernel_is_tried() -> None:
+    """A kernel, or an access, that no case runs could be wrong."""
+    ran, sites = set(), set()
+    for case in CASES:
+        found = tried(case)
+        ran |= found[0]
+        sites |= found[1]
+    assert {kernel for kernel, _ in ran} == set(shaders.kernel_names()) - {"copy"}, "copy is for benchmarks only"
+    pieces = {piece for _, slots in ran for piece in slots}
+    assert {("output", "packed"), ("output", "owned"), ("output", "owned_quads"), ("tile", "blocks")} <= pieces
+    assert {
+        ("input", f"{way}{quads}") for way in ("separate", "shared", "in_output") for quads in ("", "_quads")
+    } <= pieces
+    expected = {site for kernel, slots in ran for site in wgsl.accesses(kernel, slots)}
+    assert [site for site in sorted(expected - sites) if not is_unused(*site)] == []
+
+
+def is_unused(file: str, number: int) -> bool:
+    """Whether nobody runs a line: single words of vectors that only columns read, and what delays chains in tests."""
+    line = (shaders.folder() / file).read_text(encoding="utf-8").splitlines()[number - 1].strip()
+    of_vectors = file.startswith("lib/input_") and line.endswith("_quads[index >> 2u][index & 3u];")
+    return of_vectors or line == "atomicAdd(&state[DELAYS], 1u);"
+
+
+MISTAKES = [
+    ("lib/reads_quads.wgsl", "place >> (7u - input_log2_bits)", "(place << input_log2_bits) >> 7u", "uint8 short"),
+    (
+        "lib/writes_quads.wgsl",
+        "place >> (7u - output_log2_bits)",
+        "(place << output_log2_bits) >> 7u",
+        "float32 rows rows 16",
+    ),
+    (
+        "lib/load_bits.wgsl",
+        "element >> (5u - min(input_log2_bits, 5u))",
+        "(element << input_log2_bits) >> 5u",
+        "float16 far tiles 1",
+    ),
+    (
+        "lib/output_packed.wgsl",
+        "element >> (5u - min(output_log2_bits, 5u))",
+        "(element << 3u) >> 5u",
+        "uint8 far slices 1",
+    ),
+    ("lib/rows_words.wgsl", "place >> (5u - input_log2_bits)", "(place << 3u) >> 5u", "uint8 columns"),
+    ("lib/rows_quads.wgsl", "place >> (7u - output_log2_bits)", "(place * 32u) >> 7u", "float32 columns"),
+    (
+        "lib/params.wgsl",
+        "+= index * params.input_strides",
+        "+= ((index << 14u) >> 14u) * params.input_strides",
+        "uint8 far rows 1",
+    ),
+    (
+        "lib/reads_strided.wgsl",
+        "load(place + min(15u, last) * stride)",
+        "load(place + 15u * stride)",
+        "float32 far slices 1",
+    ),
+    ("round.wgsl", "load_bits(place.input)", "load_bits((place.input << 3u) >> 3u)", "float32 round"),
+    ("scan_rows.wgsl", "place.input + begin *", "(place.input << 4u >> 4u) + begin *", "uint8 rows rows 1"),
+]
+
+
+@pytest.mark.parametrize(("file", "right", "wrong", "way"), MISTAKES, ids=[mistake[0] for mistake in MISTAKES])
+def test_mistakes_are_found(
+    file: str, right: str, wrong: str, way: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The first two were made: tensors from 512 MiB on were read and written at wrong places."""
+    folder = Path(shutil.copytree(shaders.folder(), tmp_path / "wgsl"))
+    text = (folder / file).read_text(encoding="utf-8")
+    assert right in text
+    (folder / file).write_text(text.replace(right, wrong), encoding="utf-8")
+    cases = [case for case in CASES if case.way.startswith(way)]
+    with fresh_shaders(), monkeypatch.context() as patch:
+        patch.setattr(shaders, "folder", lambda: folder)
+        with pytest.raises(wgsl.AddressError):
+            [tried.__wrapped__(case) for case in cases]
+
+
+@contextmanager
+def fresh_shaders() -> Iterator[None]:
+    """Have the files read again, within and after."""
+
+    def forget() -> None:
+        shaders._read.cache_clear()
+        wgsl._program.cache_clear()
+
+    forget()
+    try:
+        yield
+    finally:
+        forget()
