@@ -6,6 +6,7 @@ With ``DMLGPU_TEST_LIMITS=default`` the whole suite runs on a device that was re
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,13 @@ from dmlgpu.runtime import device as device_module
 from dmlgpu.runtime import gpu
 from dmlgpu.runtime.backend import DEFAULT_LIMITS
 from dmlgpu.runtime.device import Device, default_device
+
+# A shell without job control has its background jobs ignore SIGINT and SIGQUIT, and nohup SIGHUP. The processes that
+# tests start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for _name in ("SIGHUP", "SIGQUIT", "SIGTERM"):
+    if hasattr(signal, _name):
+        signal.signal(getattr(signal, _name), signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import dmlgpu
 from dmlgpu import reference
-from dmlgpu.errors import ArgumentError
+from dmlgpu.errors import ArgumentError, ArrayTypeError
 from dmlgpu.plan import KERNELS
 from dmlgpu.problem import Layout
 from dmlgpu.runtime.device import Device
@@ -187,9 +187,11 @@ def test_other_types(dtype: str, way_out: str) -> None:
         dmlgpu.cumulative_sum(np.ones(3, dtype), precision="compensated")
 
 
-@pytest.mark.parametrize("value", ["double", None, ["compensated"]])
-def test_no_precision(value: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"^precision is .*; it is one of 'default', 'compensated'$"):
+@pytest.mark.parametrize(
+    ("value", "error"), [("double", ArgumentError), (None, ArrayTypeError), (["compensated"], ArrayTypeError)]
+)
+def test_no_precision(value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"^precision is .*; it is one of 'default', 'compensated'$"):
         dmlgpu.cumulative_sum(np.ones(3, np.float32), precision=value)
 
 
