@@ -37,6 +37,7 @@ from dmlgpu.runtime.device import Device
 
 from .directml_session import Session, buffer_binding
 from .test_memory import state
+from .test_sections import free
 
 EVERY_INSTRUCTION = os.environ.get("DMLGPU_TEST_FAULTS") == "instructions"
 EVERY_POINT = EVERY_INSTRUCTION or os.environ.get("DMLGPU_TEST_FAULTS") == "all"
@@ -152,20 +153,6 @@ def world(request: pytest.FixtureRequest, device: Device) -> Iterator[World]:
 
 def right(found: Any, expected: Any) -> None:
     np.testing.assert_array_equal(found, expected)
-
-
-def free(section: _sections.Section) -> bool:
-    result: list[bool] = []
-
-    def enter() -> None:
-        result.append(section.lock.acquire(timeout=20))
-        if result[0]:
-            section.lock.release()
-
-    thread = threading.Thread(target=enter)
-    thread.start()
-    thread.join()
-    return result[0]
 
 
 def check_whole(world: World) -> None:

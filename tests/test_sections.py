@@ -34,7 +34,7 @@ def free(section: Section) -> bool:
     result = []
 
     def enter() -> None:
-        result.append(section.lock.acquire(timeout=10))
+        result.append(section.lock.acquire(timeout=20))
         if result[0]:
             section.lock.release()
 
