@@ -5,6 +5,7 @@ from __future__ import annotations
 import email
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -103,6 +104,11 @@ def test_wheel_metadata(wheel: Path) -> None:
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "MIT"
     assert metadata["License-File"] == "LICENSE"
+    description = str(metadata.get_payload())
+    assert description.startswith("# dmlgpu\n")
+    targets = re.findall(r"\]\(([^)]+)\)", description)
+    assert not [target for target in targets if not re.match(r"https?://|#", target)], "dead links on a package index"
+    assert "`docs/numerics.md`" in description
     entry_points = archive.read(info.replace("METADATA", "entry_points.txt")).decode()
     assert "dmlgpu = dmlgpu.cli:main" in entry_points
 
@@ -174,11 +180,39 @@ def test_readme_console(number: int, installed: Environment, tmp_path: Path) -> 
         assert run(["bash", "-c", command], tmp_path, PATH=path) == shown(output)
 
 
-def test_readme_links_lead_somewhere() -> None:
-    for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").rglob("*.md")]:
-        targets = re.findall(r"\]\(([^)#]+)", document.read_text(encoding="utf-8"))
-        missing = [target for target in targets if "://" not in target and not (document.parent / target).exists()]
-        assert not missing, f"{document} links to {missing}"
+PAGES = [
+    *ROOT.glob("*.md"),
+    *(path for folder in ("docs", "examples", "benchmarks", "wgsl") for path in (ROOT / folder).rglob("*.md")),
+]
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the names by which links reach a page's headings."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"there is no {target}"
+        assert not anchor or anchor in anchors(file), f"{path} has no heading for {target}"
+
+
+def test_readme_for_package_indexes() -> None:
+    """Links become absolute where an address is known, else text; addresses and links within the page stay."""
+    outside = runpy.run_path(str(ROOT / "scripts" / "package_readme.py"))["outside"]
+    text = "![A plot](docs/p.png) [d.md](docs/d.md) [why](docs/d.md#why) [here](#a) [there](https://example.org/x)"
+    plain = "*Picture: A plot.* `docs/d.md` why (`docs/d.md`) [here](#a) [there](https://example.org/x)"
+    assert outside(text, None) == plain
+    absolute = outside(text, "https://example.org/files/")
+    for target in ("docs/p.png", "docs/d.md", "docs/d.md#why"):
+        assert f"](https://example.org/files/{target})" in absolute
 
 
 def first_screen() -> str:
@@ -210,9 +244,10 @@ def test_the_first_screen_names_the_devices_that_were_tried_and_no_others() -> N
 
 
 def test_index_of_the_documentation_is_complete() -> None:
-    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
-    missing = [path.name for path in (ROOT / "docs").glob("*.md") if f"]({path.name})" not in index]
-    assert missing == ["README.md"]
+    folder = ROOT / "docs"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    pages = {path.relative_to(folder).as_posix() for path in folder.rglob("*.md")}
+    assert {page for page in pages if f"]({page})" not in index} == {"README.md"}
 
 
 def test_readme_commands_exist() -> None:
