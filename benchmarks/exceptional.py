@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 import dmlgpu
 from dmlgpu import shaders
 from dmlgpu.conformance import Placement, ScanCase
-from dmlgpu.passes import PipelineKey
-from dmlgpu.problem import ScanProblem
+from dmlgpu.planning.dispatch import PipelineKey
+from dmlgpu.planning.problem import ScanProblem
 from dmlgpu.runtime.device import Device
 from dmlgpu.runtime.pipelines import Pipelines
 

@@ -9,11 +9,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import errors
-from ._tensors import import_runtime
-from .array import DeviceArray, asarray
+from .arrays.array import DeviceArray, asarray
+from .arrays.foreign import from_wgpu
+from .arrays.functions import cumulative_prod, cumulative_sum, round
+from .arrays.tensors import import_runtime
 from .errors import DmlGpuError, SoftwareAdapterWarning
-from .functions import cumulative_prod, cumulative_sum, round
-from .interop import from_wgpu
 
 if TYPE_CHECKING:
     from . import directml

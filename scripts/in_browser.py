@@ -37,13 +37,13 @@ from dmlgpu.cli.arguments import parse
 from dmlgpu.cli.console import CommandError
 from dmlgpu.cli.verify import chosen_cases, verify_device
 from dmlgpu.errors import DmlGpuError
-from dmlgpu.export import exported_plan
-from dmlgpu.plan import plan_problem
-from dmlgpu.problem import ElementwiseProblem, ScanProblem
+from dmlgpu.planning.export import exported_plan
+from dmlgpu.planning.plan import plan_problem
+from dmlgpu.planning.problem import ElementwiseProblem, ScanProblem
+from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.adapters import AdapterDescription
 from dmlgpu.runtime.device import Device
 from dmlgpu.runtime.probes import measure_subnormals
-from dmlgpu.windows import Limits
 
 PAGE = Path(__file__).resolve().parent / "page"
 FILES = {

@@ -13,8 +13,8 @@ import pytest
 
 from dmlgpu.runtime import device as device_module
 from dmlgpu.runtime import gpu
-from dmlgpu.runtime.backend import DEFAULT_LIMITS
 from dmlgpu.runtime.device import Device, default_device
+from dmlgpu.runtime.wgpu_private import DEFAULT_LIMITS
 
 # A shell without job control has its background jobs ignore SIGINT and SIGQUIT, and nohup SIGHUP. The processes that
 # tests start would inherit that.

@@ -17,10 +17,10 @@ import pytest
 
 from dmlgpu import shaders
 from dmlgpu.dtypes import by_name
-from dmlgpu.elementwise import elementwise_passes
-from dmlgpu.passes import Pass, serial_steps
-from dmlgpu.plan import KERNELS, _chunks
-from dmlgpu.problem import (
+from dmlgpu.planning.dispatch import Pass, serial_steps
+from dmlgpu.planning.elementwise import elementwise_passes
+from dmlgpu.planning.plan import KERNELS, _chunks
+from dmlgpu.planning.problem import (
     ElementwiseProblem,
     Layout,
     Operator,
@@ -31,8 +31,8 @@ from dmlgpu.problem import (
     round_problem,
     scan_problem,
 )
-from dmlgpu.scans import scan_passes
-from dmlgpu.windows import MAX_BINDING_BYTES, RUN, TILE, Limits
+from dmlgpu.planning.scan import scan_passes
+from dmlgpu.planning.windows import MAX_BINDING_BYTES, RUN, TILE, Limits
 
 from . import wgsl
 

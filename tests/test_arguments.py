@@ -25,7 +25,7 @@ import wgpu
 import dmlgpu
 from dmlgpu.dtypes import by_name
 from dmlgpu.errors import ArgumentError, ArrayTypeError, DmlGpuError
-from dmlgpu.problem import Layout, Operator, scan_problem
+from dmlgpu.planning.problem import Layout, Operator, scan_problem
 from dmlgpu.runtime.device import devices, select_adapter
 
 from .samples import DTYPES
@@ -558,7 +558,7 @@ TABLE: dict[str, Row] = {
 }
 
 NOT_HERE = {
-    "Device.bind": "takes what only dmlgpu.plan and the DirectML face make",
+    "Device.bind": "takes what only dmlgpu.planning.plan and the DirectML face make",
 }
 
 CASES = [(name, parameter) for name, row in TABLE.items() for parameter in row.parameters]

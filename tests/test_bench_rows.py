@@ -17,7 +17,7 @@ from dmlgpu.bench.results import Report, Result, cells, read_report
 from dmlgpu.bench.rows import AXES, Row, default_rows, parse_axis, quick_rows, rows_of, shape_text
 from dmlgpu.dtypes import ELEMENT_TYPES
 from dmlgpu.errors import ArgumentError
-from dmlgpu.plan import KERNELS
+from dmlgpu.planning.plan import KERNELS
 
 HEADER = {
     "device": {"summary": "a GPU", "software": False, "driver": "1.2", "limits": {"max-buffer-size": 4}},

@@ -17,7 +17,7 @@ from dmlgpu.bench.copying import COPIES
 from dmlgpu.bench.rows import Row, quick_rows
 from dmlgpu.bench.runner import BUFFER_COPY, MEMCPY
 from dmlgpu.cli import bench
-from dmlgpu.plan import KERNELS
+from dmlgpu.planning.plan import KERNELS
 from dmlgpu.runtime.device import Device
 
 from .cli_runner import Run, one_line, process, runner

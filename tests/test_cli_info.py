@@ -133,7 +133,7 @@ class TestProblems:
     def test_wgpu_that_cannot_be_imported(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for module in ("dmlgpu.runtime.adapters", "dmlgpu.runtime.backend"):
+        for module in ("dmlgpu.runtime.adapters", "dmlgpu.runtime.wgpu_private"):
             monkeypatch.setitem(sys.modules, module, None)
         status, out = report(capsys)
         assert status == 1

@@ -18,9 +18,9 @@ from dmlgpu.cli import verify
 from dmlgpu.cli.verdict import driver_of, reproduction
 from dmlgpu.conformance import Digests, Probe, execution, parse
 from dmlgpu.errors import ShaderError
-from dmlgpu.runtime import backend
-from dmlgpu.runtime.backend import implementation
+from dmlgpu.runtime import wgpu_private
 from dmlgpu.runtime.device import Device
+from dmlgpu.runtime.wgpu_private import implementation
 
 from .cli_runner import Run, one_line, process, runner
 
@@ -164,7 +164,7 @@ class TestVerdict:
         assert "3 of 3 cases did not run\n" in out
 
     def test_processes_verify_what_wgpu_is(self, run: Run, few: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(backend, "implementation", lambda: "Dawn 1")
+        monkeypatch.setattr(wgpu_private, "implementation", lambda: "Dawn 1")
         status, out, err = run("verify", "--jobs", "2")
         assert (status, out) == (2, "")
         assert "--jobs 2 would not verify Dawn 1, which this process alone has" in one_line(err)

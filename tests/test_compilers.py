@@ -18,9 +18,9 @@ import pytest
 from dmlgpu import shaders
 from dmlgpu.dtypes import BOOL, ELEMENT_TYPES
 from dmlgpu.errors import ShaderError
-from dmlgpu.passes import PipelineKey, Plan, writable_input
-from dmlgpu.plan import any_placement, is_in_place, plan_problem
-from dmlgpu.problem import (
+from dmlgpu.planning.dispatch import PipelineKey, Plan, writable_input
+from dmlgpu.planning.plan import any_placement, is_in_place, plan_problem
+from dmlgpu.planning.problem import (
     ElementwiseProblem,
     Layout,
     Operator,
@@ -32,7 +32,7 @@ from dmlgpu.problem import (
     round_problem,
     scan_problem,
 )
-from dmlgpu.windows import Limits
+from dmlgpu.planning.windows import Limits
 
 from .compilers import drivers
 from .compilers.__main__ import LOCAL_MEMORY, PAGE, chosen, judge, local_memory, write_local_memory

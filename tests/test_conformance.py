@@ -35,10 +35,10 @@ from dmlgpu.conformance.placement import BROADCASTS, LAYOUTS, RELATIONS
 from dmlgpu.conformance.probes import hard_pairs
 from dmlgpu.dtypes import ELEMENT_TYPES
 from dmlgpu.errors import ArgumentError, ShaderError
-from dmlgpu.plan import KERNELS, plan_problem
+from dmlgpu.planning.plan import KERNELS, plan_problem
+from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 from dmlgpu.runtime.probes import measure_subgroup_sizes
-from dmlgpu.windows import Limits
 
 SUITE = list(suite())
 FULL = list(suite(full=True))

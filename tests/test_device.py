@@ -29,8 +29,8 @@ from dmlgpu.errors import (
     ReleasedArrayError,
     SoftwareAdapterWarning,
 )
-from dmlgpu.problem import Layout, Operator, ScanProblem, scan_problem
-from dmlgpu.runtime import adapters, execute, opening
+from dmlgpu.planning.problem import Layout, Operator, ScanProblem, scan_problem
+from dmlgpu.runtime import adapters, executor, opening
 from dmlgpu.runtime import device as device_module
 from dmlgpu.runtime.adapters import AdapterDescription, choose, devices, select_adapter
 from dmlgpu.runtime.device import Device, default_device, resolve_device
@@ -401,7 +401,7 @@ import os, sys, threading, warnings
 warnings.simplefilter("ignore")
 import numpy as np
 import dmlgpu
-from dmlgpu import _tensors
+from dmlgpu.arrays import tensors
 stage = sys.argv[1]
 begun, forking, forked = threading.Event(), threading.Event(), threading.Event()
 os.register_at_fork(before=forking.set, after_in_parent=forked.set)  # the last one registered is the first to run
@@ -415,7 +415,7 @@ def in_the_middle(until, function):
 
 def work():
     if stage == "import":
-        _tensors.import_runtime()
+        tensors.import_runtime()
     else:
         dmlgpu.cumulative_sum([1])
 
@@ -620,14 +620,14 @@ def test_pipelines_are_compiled_once(device: Device) -> None:
 
 def test_long_plans_are_cut_into_submissions(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     count = 0
-    real = execute.submit
+    real = executor.submit
 
     def counting(gpu_device: object, command_buffers: list[object]) -> None:
         nonlocal count
         count += 1
         real(gpu_device, command_buffers)
 
-    monkeypatch.setattr("dmlgpu.runtime.execute.submit", counting)
+    monkeypatch.setattr("dmlgpu.runtime.executor.submit", counting)
     monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=4096, dispatch_elements=5000))
     check_scan(device, numbers((20_000,), np.float32), "sum", 0)
     assert count >= 4
@@ -639,4 +639,4 @@ def test_one_place_submits() -> None:
 
     package = shaders.folder().parent / "dmlgpu"
     calls = [path.name for path in package.rglob("*.py") for _ in range(path.read_text().count("queue.submit("))]
-    assert calls == ["execute.py"]
+    assert calls == ["executor.py"]

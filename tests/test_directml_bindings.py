@@ -18,9 +18,9 @@ from dmlgpu.directml.mapping import operator_problem
 from dmlgpu.directml.operator_rules import validate_operator
 from dmlgpu.dtypes import ELEMENT_TYPES, ElementType, by_name
 from dmlgpu.errors import DirectMLError
-from dmlgpu.plan import any_placement, plan_problem
-from dmlgpu.problem import ScanProblem
-from dmlgpu.windows import Limits
+from dmlgpu.planning.plan import any_placement, plan_problem
+from dmlgpu.planning.problem import ScanProblem
+from dmlgpu.planning.windows import Limits
 
 from .directml_descriptions import PRODUCT, ROUND, SUM, arrays, structs, valid_structs
 from .directml_session import STORAGE, USAGE, Place, Session, packed_after

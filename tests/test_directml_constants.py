@@ -15,7 +15,7 @@ import pytest
 from dmlgpu import directml as dml
 from dmlgpu.directml import constants
 from dmlgpu.dtypes import ELEMENT_TYPES
-from dmlgpu.problem import RoundingMode
+from dmlgpu.planning.problem import RoundingMode
 
 # enumeration -> (prefix of its enumerators, names and values)
 ENUMERATIONS: dict[str, tuple[str, dict[str, int]]] = {

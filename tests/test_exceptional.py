@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dmlgpu import dtypes, reference, scans
-from dmlgpu.passes import Plan
-from dmlgpu.plan import KERNELS
-from dmlgpu.problem import Layout, Operator, scan_problem
+from dmlgpu import dtypes, reference
+from dmlgpu.planning import scan as scans
+from dmlgpu.planning.dispatch import Plan
+from dmlgpu.planning.plan import KERNELS
+from dmlgpu.planning.problem import Layout, Operator, scan_problem
+from dmlgpu.planning.scan import scan_passes
+from dmlgpu.planning.windows import SPAN, TILE
 from dmlgpu.runtime.device import Device
-from dmlgpu.scans import scan_passes
-from dmlgpu.windows import SPAN, TILE
 
 from .harness import check_scan, expected_scan, numbers, scan
 

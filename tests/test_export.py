@@ -17,12 +17,12 @@ import wgpu
 
 from dmlgpu import reference
 from dmlgpu.conformance import Placement, ScanCase, parse
-from dmlgpu.export import exported_plan
-from dmlgpu.passes import Plan
-from dmlgpu.plan import KERNELS, plan_problem
+from dmlgpu.planning.dispatch import Plan
+from dmlgpu.planning.export import exported_plan
+from dmlgpu.planning.plan import KERNELS, plan_problem
+from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
-from dmlgpu.runtime.execute import submit
-from dmlgpu.windows import Limits
+from dmlgpu.runtime.executor import submit
 
 ROOT = Path(__file__).parent.parent
 CASE = "sum.float32.2x257.axis1.inclusive.increasing.packed-to-packed.tiles.plain"

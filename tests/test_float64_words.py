@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from dmlgpu import reference
 from dmlgpu.dtypes import by_name
-from dmlgpu.plan import KERNELS, plan_scan
-from dmlgpu.problem import Layout, Operator, scan_problem
+from dmlgpu.planning.plan import KERNELS, plan_scan
+from dmlgpu.planning.problem import Layout, Operator, scan_problem
+from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
-from dmlgpu.windows import Limits
 
 from .harness import check_scan, numbers, scan
 

@@ -19,10 +19,10 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 import dmlgpu
-from dmlgpu._tensors import Tensor
-from dmlgpu.array import DeviceArray
+from dmlgpu.arrays.array import DeviceArray
+from dmlgpu.arrays.tensors import Tensor
 from dmlgpu.dtypes import by_name
-from dmlgpu.problem import Layout
+from dmlgpu.planning.problem import Layout
 from dmlgpu.runtime.device import Device
 
 from .harness import positions

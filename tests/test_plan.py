@@ -12,11 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dmlgpu.dtypes import ELEMENT_TYPES, ElementType, by_name
-from dmlgpu.elementwise import elementwise_passes
 from dmlgpu.errors import ArgumentError
-from dmlgpu.passes import MAX_SERIAL_STEPS, Pass, serial_steps, writable_input
-from dmlgpu.plan import KERNELS, _chunks, is_in_place, plan_elementwise, plan_scan
-from dmlgpu.problem import (
+from dmlgpu.planning.dispatch import MAX_SERIAL_STEPS, Pass, serial_steps, writable_input
+from dmlgpu.planning.elementwise import elementwise_passes
+from dmlgpu.planning.plan import KERNELS, _chunks, is_in_place, plan_elementwise, plan_scan
+from dmlgpu.planning.problem import (
     Dimension,
     Layout,
     Operator,
@@ -27,8 +27,8 @@ from dmlgpu.problem import (
     round_problem,
     scan_problem,
 )
-from dmlgpu.scans import scan_passes
-from dmlgpu.windows import SPAN, TILE, Limits, Range, chunk_sizes, windows
+from dmlgpu.planning.scan import scan_passes
+from dmlgpu.planning.windows import SPAN, TILE, Limits, Range, chunk_sizes, windows
 
 F32 = by_name("float32")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dmlgpu.dtypes import ELEMENT_TYPES, by_dml_value, by_dtype, by_name, result_type
 from dmlgpu.errors import ArgumentError, ArrayTypeError, AxisError
-from dmlgpu.problem import (
+from dmlgpu.planning.problem import (
     Dimension,
     Layout,
     Operator,

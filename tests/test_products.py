@@ -12,10 +12,10 @@ import pytest
 from numpy.typing import NDArray
 
 from dmlgpu import reference, shaders
-from dmlgpu.plan import KERNELS
-from dmlgpu.problem import Layout
+from dmlgpu.planning.plan import KERNELS
+from dmlgpu.planning.problem import Layout
+from dmlgpu.planning.windows import TILE
 from dmlgpu.runtime.device import Device
-from dmlgpu.windows import TILE
 
 from . import oracle_slow as slow
 from .harness import check_scan, scan

@@ -28,11 +28,12 @@ import pytest
 import wgpu
 
 import dmlgpu
-from dmlgpu import _sections, _tensors
 from dmlgpu import directml as dml
+from dmlgpu import sections
+from dmlgpu.arrays import tensors
 from dmlgpu.errors import DeviceLostError, DmlGpuError
-from dmlgpu.runtime import backend, gpu, memory, transfers
 from dmlgpu.runtime import device as device_module
+from dmlgpu.runtime import gpu, memory, transfers, wgpu_private
 from dmlgpu.runtime.device import Device
 
 from .directml_session import Session, buffer_binding
@@ -157,10 +158,16 @@ def right(found: Any, expected: Any) -> None:
 
 def check_whole(world: World) -> None:
     """Assert that nothing is held, mapped or left over."""
-    assert _sections._depth == 0
+    assert sections._depth == 0
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     device = world.device
-    for section in (device.section, device_module._opening, gpu._setting_up, backend._enumerating, _tensors._importing):
+    for section in (
+        device.section,
+        device_module._opening,
+        gpu._setting_up,
+        wgpu_private._enumerating,
+        tensors._importing,
+    ):
         assert free(section)
     assert device._executor._recording is None
     assert not device._executor._batching
@@ -477,7 +484,7 @@ def lose_at_native_calls(default: Device, kind: str, name: str, step: int) -> in
         if not points.reached:
             return faults
         wanted += step
-        assert _sections._depth == 0
+        assert sections._depth == 0
         assert free(used.section)
         if not points.what.startswith(FATAL):
             faults += 1
@@ -532,8 +539,8 @@ def test_a_fault_while_the_default_device_is_opened(
             break
         faults += 1
         assert not passed or absorbed(points, fault), f"the fault at {points.what} was lost"
-        assert _sections._depth == 0
-        assert all(free(section) for section in list(_sections._sections))
+        assert sections._depth == 0
+        assert all(free(section) for section in list(sections._sections))
         right(dmlgpu.cumulative_sum(X, axis=0), np.cumsum(X, axis=0))
         dmlgpu.default_device().release()
         wanted += 1 if EVERY_POINT else step

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dmlgpu import dtypes, reference, scans
-from dmlgpu.plan import KERNELS, plan_scan
-from dmlgpu.problem import Layout, Operator, scan_problem
+from dmlgpu import dtypes, reference
+from dmlgpu.planning import scan as scans
+from dmlgpu.planning.plan import KERNELS, plan_scan
+from dmlgpu.planning.problem import Layout, Operator, scan_problem
 from dmlgpu.runtime.device import Device
 
 from .harness import check_scan, expected_scan, numbers, scan
@@ -159,7 +160,7 @@ def test_two_tensors_of_one_buffer(device: Device) -> None:
             everything[1:151] = x.reshape(-1)
             device.upload(memory, 0, everything)
             source, target = Layout.packed((3, 50), 1), Layout.packed((3, 50), 3501)
-            from dmlgpu.problem import Operator, scan_problem
+            from dmlgpu.planning.problem import Operator, scan_problem
 
             problem = scan_problem(dtypes.by_name("uint8"), Operator.SUM, source, target, axis=1)
             device.run(problem, memory, memory)

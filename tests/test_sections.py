@@ -15,8 +15,8 @@ from types import FrameType
 import pytest
 
 import dmlgpu
-from dmlgpu import _sections as sections
-from dmlgpu._sections import Section, let_interrupts_through
+from dmlgpu import sections
+from dmlgpu.sections import Section, let_interrupts_through
 
 CTRL_C = signal.SIGINT
 
@@ -224,12 +224,12 @@ def test_every_lock_of_the_package_is_a_sections() -> None:
         for path in root.rglob("*.py")
         if re.search(r"\b(Lock|RLock|Condition|Semaphore|Barrier)\(|\.acquire\(", path.read_text())
     }
-    assert found == {"_sections.py"}
+    assert found == {"sections.py"}
 
 
 FORK = """
 import os, threading
-from dmlgpu._sections import Section
+from dmlgpu.sections import Section
 mine, others = Section(), Section()
 held, leave = threading.Event(), threading.Event()
 def hold():
@@ -260,7 +260,7 @@ def test_a_forked_child_finds_all_sections_free() -> None:
 
 INTERRUPTED_FORK = """
 import os, signal, threading
-from dmlgpu._sections import Section
+from dmlgpu.sections import Section
 def child_works():
     child = os.fork()
     if child == 0:

@@ -13,9 +13,9 @@ from dmlgpu import shaders
 from dmlgpu.bench.copying import COPIES, plan_copy
 from dmlgpu.dtypes import BOOL, ELEMENT_TYPES, ElementType, by_name
 from dmlgpu.errors import ShaderError
-from dmlgpu.passes import PipelineKey
-from dmlgpu.plan import KERNELS, plan_elementwise, plan_scan
-from dmlgpu.problem import (
+from dmlgpu.planning.dispatch import PipelineKey
+from dmlgpu.planning.plan import KERNELS, plan_elementwise, plan_scan
+from dmlgpu.planning.problem import (
     Layout,
     Operator,
     Precision,
@@ -24,8 +24,8 @@ from dmlgpu.problem import (
     round_problem,
     scan_problem,
 )
+from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
-from dmlgpu.windows import Limits
 
 FLOAT32 = by_name("float32")
 SLOTS = {

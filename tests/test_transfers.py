@@ -14,9 +14,10 @@ import pytest
 import wgpu
 
 import dmlgpu
-from dmlgpu import _operations, reference
+from dmlgpu import reference
+from dmlgpu.arrays import operations
 from dmlgpu.errors import DeviceError, DeviceLostError, DeviceMemoryError, DeviceReleasedError, ReleasedArrayError
-from dmlgpu.runtime import execute, mapping, memory, transfers
+from dmlgpu.runtime import executor, mapping, memory, transfers
 from dmlgpu.runtime.device import Buffer, Device
 from dmlgpu.runtime.pool import Pool, size_class
 
@@ -184,13 +185,13 @@ class TestSubmissions:
     @pytest.fixture
     def submissions(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         counts: list[int] = []
-        real = execute.submit
+        real = executor.submit
 
         def counting(gpu_device: Any, command_buffers: Any) -> None:
             counts.append(len(command_buffers))
             real(gpu_device, command_buffers)
 
-        monkeypatch.setattr(execute, "submit", counting)
+        monkeypatch.setattr(executor, "submit", counting)
         return counts
 
     @pytest.mark.parametrize(
@@ -238,7 +239,7 @@ class TestSubmissions:
 
     def test_uniforms_of_many_plans_do_not_meet(self, any_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
         """More plans in a row than are kept, each of several passes, and all again."""
-        monkeypatch.setattr(execute, "_MAX_KEPT", 3)
+        monkeypatch.setattr(executor, "_MAX_KEPT", 3)
         any_device._executor._kept.clear()
         rng = np.random.default_rng(3)
         cases = [rng.integers(0, 100, (n, 5)).astype(np.int16) for n in (1, 2, 300, 700, 5000, 9000)]
@@ -253,7 +254,7 @@ class TestSubmissions:
     def test_a_plan_of_more_passes_than_uniforms_fit(self, any_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
         from dataclasses import replace
 
-        monkeypatch.setattr(execute, "_MAX_PASSES", 2)
+        monkeypatch.setattr(executor, "_MAX_PASSES", 2)
         monkeypatch.setattr(any_device, "limits", replace(any_device.limits, binding_bytes=4096))
         x = np.arange(20_000, dtype=np.int32)
         np.testing.assert_array_equal(
@@ -345,7 +346,7 @@ class TestInterruptions:
         check(any_device)
 
     def test_an_error_while_recording(self, any_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-        real = execute.Recording.dispatch
+        real = executor.Recording.dispatch
 
         def fail(self: Any, step: Any) -> None:
             real(self, step)
@@ -353,7 +354,7 @@ class TestInterruptions:
 
         array = dmlgpu.asarray(X, any_device)
         with monkeypatch.context() as patch:
-            patch.setattr(execute.Recording, "dispatch", fail)
+            patch.setattr(executor.Recording, "dispatch", fail)
             for x in (X, array):
                 with pytest.raises(KeyboardInterrupt):
                     dmlgpu.cumulative_sum(x, axis=0, device=any_device)
@@ -535,7 +536,7 @@ class TestExhaustedMemory:
             made = 0
             with monkeypatch.context() as patch:
                 patch.setattr(pool, "create_buffer", create)
-                patch.setattr(execute, "create_buffer", create)
+                patch.setattr(executor, "create_buffer", create)
                 try:
                     result = dmlgpu.cumulative_sum(x, axis=0, device=any_device)
                 except DeviceMemoryError:
@@ -562,9 +563,9 @@ class TestExhaustedMemory:
 
         monkeypatch.setattr(Device, "run", run)
         if why == "no room":
-            monkeypatch.setattr(_operations, "empty", no_room)
+            monkeypatch.setattr(operations, "empty", no_room)
         elif why == "large":
-            monkeypatch.setattr(_operations, "_MAX_APART_BYTES", x.nbytes - 1)
+            monkeypatch.setattr(operations, "_MAX_APART_BYTES", x.nbytes - 1)
         result = dmlgpu.cumulative_sum(x, axis=1, device=any_device)
         assert runs == [why is not None]
         assert reference.first_difference(result, reference.cumulative(x, "sum", axis=1)) is None

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from dmlgpu import shaders
-from dmlgpu.passes import Pass
-from dmlgpu.problem import ElementwiseProblem, ScanProblem
+from dmlgpu.planning.dispatch import Pass
+from dmlgpu.planning.problem import ElementwiseProblem, ScanProblem
 
 __all__ = ["DATA", "AddressError", "Invocation", "accesses", "run_workgroup"]
 

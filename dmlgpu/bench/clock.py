@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import wgpu
 
-from ..passes import Plan
-from ..runtime.backend import timestamp_period
-from ..runtime.execute import submit
+from ..planning.dispatch import Plan
+from ..runtime.executor import submit
+from ..runtime.wgpu_private import timestamp_period
 
 if TYPE_CHECKING:
     from ..runtime.device import Device

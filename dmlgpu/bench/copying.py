@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..passes import Pass, PipelineKey, Plan, grid_of
-from ..windows import Limits, Range
+from ..planning.dispatch import Pass, PipelineKey, Plan, grid_of
+from ..planning.windows import Limits, Range
 
 __all__ = ["COPIES", "GRAIN", "Copy", "padded", "plan_copy"]
 
@@ -75,7 +75,7 @@ def plan_copy(copy: Copy, nbytes: int, limits: Limits, itemsize: int = 4) -> Pla
     Examples
     --------
     >>> from dmlgpu.bench.copying import COPIES, plan_copy
-    >>> from dmlgpu.windows import Limits
+    >>> from dmlgpu.planning.windows import Limits
     >>> [one.grid for one in plan_copy(COPIES[0], 2**20, Limits()).passes]
     [(4096, 1, 1)]
     """

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import functions, reference
+from .. import reference
+from ..arrays import functions
 from .rows import Row
 
 __all__ = ["Data", "elements", "numpy_call", "own_call"]

@@ -62,7 +62,7 @@ def _version(name: str) -> str:
 
 def header(device: Device, clock: Clock, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a reader must know of a run: device, driver, backend, limits, machine, versions and options."""
-    from ..runtime.backend import native_version
+    from ..runtime.wgpu_private import native_version
 
     description = device.description
     return {

@@ -10,8 +10,8 @@ from itertools import product
 
 from ..dtypes import ELEMENT_TYPES, by_name
 from ..errors import ArgumentError
-from ..plan import KERNELS
-from ..problem import MAX_DIMENSIONS, MAX_ELEMENTS
+from ..planning.plan import KERNELS
+from ..planning.problem import MAX_DIMENSIONS, MAX_ELEMENTS
 
 __all__ = ["AXES", "OPERATORS", "Row", "default_rows", "parse_axis", "quick_rows", "rows_of", "shape_text"]
 
@@ -40,7 +40,7 @@ class Row:
     direction, exclusivity : str
         Of scans.
     kernel : str
-        "auto" for the plan's choice, one of `dmlgpu.plan.KERNELS`, or the way of a copy.
+        "auto" for the plan's choice, one of `dmlgpu.planning.plan.KERNELS`, or the way of a copy.
     """
 
     operator: str

@@ -12,12 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import reference
-from ..array import asarray
+from ..arrays.array import asarray
 from ..dtypes import by_name
-from ..passes import Plan
-from ..plan import plan_problem
-from ..problem import ElementwiseProblem, Layout, Operator, RoundingMode, ScanProblem, round_problem, scan_problem
-from ..runtime.execute import submit
+from ..planning.dispatch import Plan
+from ..planning.plan import plan_problem
+from ..planning.problem import (
+    ElementwiseProblem,
+    Layout,
+    Operator,
+    RoundingMode,
+    ScanProblem,
+    round_problem,
+    scan_problem,
+)
+from ..runtime.executor import submit
 from .clock import BufferCopy, Clock, Work, work_of
 from .copying import COPIES, padded, plan_copy
 from .data import Data, numpy_call, own_call

@@ -93,7 +93,7 @@ def _run_table(source: Path, arguments: Namespace) -> tuple[Table, Device]:
 
 def _operator(arguments: Namespace) -> tuple[_Compute, Device]:
     """Return a function of an array and an axis, and the device it runs on."""
-    from ..functions import cumulative_prod, cumulative_sum, round
+    from ..arrays.functions import cumulative_prod, cumulative_sum, round
     from ..runtime.device import resolve_device
 
     device = resolve_device(arguments.device)

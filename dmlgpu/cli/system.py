@@ -83,7 +83,7 @@ def _package(name: str) -> str:
 
 def _native() -> str:
     try:
-        from ..runtime.backend import native_version
+        from ..runtime.wgpu_private import native_version
 
         return native_version()
     except Exception as error:  # a broken library may raise anything; the report goes on

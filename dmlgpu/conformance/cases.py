@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from .. import reference
 from ..dtypes import ElementType, by_name
-from ..problem import (
+from ..planning.problem import (
     ElementwiseProblem,
     Layout,
     Operator,
@@ -143,7 +143,7 @@ class ScanCase(Case):
     axis : int
         The axis, from 0.
     exclusive, reverse : bool
-        As for `dmlgpu.problem.scan_problem`.
+        As for `dmlgpu.planning.problem.scan_problem`.
     way : str
         The kernel that is forced, or "auto".
     """

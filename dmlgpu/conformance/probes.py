@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from .. import reference
 from ..dtypes import by_dtype, by_name
-from ..problem import Layout, Operator, convert_problem, scan_problem
+from ..planning.problem import Layout, Operator, convert_problem, scan_problem
 from .elements import elements, random_words
 
 if TYPE_CHECKING:
-    from ..problem import ElementwiseProblem, ScanProblem
+    from ..planning.problem import ElementwiseProblem, ScanProblem
     from ..runtime.device import Device
 
 __all__ = ["Probe", "hard_pairs", "probe"]

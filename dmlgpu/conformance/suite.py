@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import product
 
 from ..dtypes import BOOL, ELEMENT_TYPES, by_name
-from ..plan import KERNELS
-from ..windows import QUAD_BYTES
+from ..planning.plan import KERNELS
+from ..planning.windows import QUAD_BYTES
 from .cases import MODES, Case, ConvertCase, RoundCase, ScanCase
 from .placement import BROADCASTS, LAYOUTS, Placement
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from .._tensors import resolve
+from ..arrays.tensors import resolve
 from ..errors import ArrayTypeError, DeviceReleasedError, DirectMLError
 from .binding_structs import DML_BINDING_TABLE_DESC
 from .binding_table import IDMLBindingTable

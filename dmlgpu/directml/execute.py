@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._host import host_array
-from .._tensors import resolve
+from ..arrays.host import host_array
+from ..arrays.tensors import resolve
 from ..errors import ArrayTypeError
 from .constants import DML_TENSOR_DATA_TYPE
 from .fields import a_kind_of

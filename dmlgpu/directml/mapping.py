@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..problem import ElementwiseProblem, Operator, RoundingMode, ScanProblem, round_problem, scan_problem
+from ..planning.problem import ElementwiseProblem, Operator, RoundingMode, ScanProblem, round_problem, scan_problem
 from .constants import DML_AXIS_DIRECTION_DECREASING
 from .operator_rules import ValidOperator
 from .operator_structs import DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, DML_ELEMENT_WISE_ROUND_OPERATOR_DESC

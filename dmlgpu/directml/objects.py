@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArrayTypeError
-from ..plan import any_placement, plans_of_any_placement
+from ..planning.plan import any_placement, plans_of_any_placement
 from .binding_rules import Slot, check_kind, exactly, is_nothing, one_buffer, optional_buffer
 from .binding_structs import DML_BINDING_DESC, DML_BINDING_PROPERTIES
 from .constants import (

@@ -49,7 +49,7 @@ class IDMLCommandRecorder(IDMLDeviceChild):
         """
         import wgpu
 
-        from ..runtime.backend import owner_of
+        from ..runtime.wgpu_private import owner_of
 
         where = "IDMLCommandRecorder::RecordDispatch"
         self._device._check(where)

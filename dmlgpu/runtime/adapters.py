@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._arguments import integer
+from ..arguments import integer
 from ..errors import AdapterNotFoundError, NoAdapterError, shown
-from .backend import enumerate_adapters
+from .wgpu_private import enumerate_adapters
 
 __all__ = ["ENVIRONMENT_VARIABLE", "AdapterDescription", "check_choice", "choose", "devices", "select_adapter"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from .execute import Executor
+from .executor import Executor
 from .lifetime import Lifetime, Use
 
 __all__ = ["Batch"]

@@ -7,12 +7,12 @@ from typing import Any
 
 import wgpu
 
-from .._sections import Section
+from ..sections import Section
 from .adapters import ENVIRONMENT_VARIABLE, check_choice, devices, select_adapter
-from .backend import check_process
 from .gpu import Device
 from .memory import Buffer
 from .opening import warn_of_loss
+from .wgpu_private import check_process
 
 __all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter"]
 

@@ -12,17 +12,16 @@ import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
-from .._arguments import choice, flag, instance, integer
-from .._sections import Section
+from ..arguments import choice, flag, instance, integer
 from ..dtypes import by_dtype
 from ..errors import ArgumentError, ArrayTypeError, DeviceLostError, EventLoopError, said, shown, with_type
-from ..passes import Plan
-from ..plan import KERNELS, plan_problem
-from ..problem import ElementwiseProblem, ScanProblem
+from ..planning.dispatch import Plan
+from ..planning.plan import KERNELS, plan_problem
+from ..planning.problem import ElementwiseProblem, ScanProblem
+from ..sections import Section
 from .adapters import AdapterDescription, check_choice, describe, select_adapter
-from .backend import claim_process, companion_of, set_companion
 from .batch import Batch
-from .execute import Executor
+from .executor import Executor
 from .lifetime import Lifetime, named
 from .memory import Buffer, Memory
 from .opening import limits_of, open_adapter, warn_of_software
@@ -30,6 +29,7 @@ from .pipelines import Pipelines
 from .probes import measure_subnormals
 from .recording import Bound
 from .transfers import Transfers, fill
+from .wgpu_private import claim_process, companion_of, set_companion
 
 __all__ = ["Device"]
 
@@ -270,7 +270,7 @@ class Device(Lifetime):
             Of this device. Where they are the same, input and output must be in place (the same position for every
             element) or not overlap.
         kernel : str, optional
-            Force one of `dmlgpu.plan.KERNELS`, for tests and benchmarks.
+            Force one of `dmlgpu.planning.plan.KERNELS`, for tests and benchmarks.
 
         Raises
         ------
@@ -279,7 +279,7 @@ class Device(Lifetime):
         ArrayTypeError, ArgumentError
             If an argument is of another type, or `kernel` is none.
         """
-        instance(problem, "problem", _PROBLEMS, "make one with dmlgpu.problem")
+        instance(problem, "problem", _PROBLEMS, "make one with dmlgpu.planning.problem")
         for buffer, name in ((source, "source"), (target, "target")):
             instance(buffer, name, Buffer, "give what allocate returned")
         if kernel is not None:
@@ -297,7 +297,7 @@ class Device(Lifetime):
 
     def compile(self, plan: Plan) -> None:
         """Compile the pipelines of a plan, so that binding it does not have to."""
-        instance(plan, "plan", Plan, "make one with dmlgpu.plan")
+        instance(plan, "plan", Plan, "make one with dmlgpu.planning.plan")
         with self.section:
             for one in plan.passes:
                 self.pipelines.get(one.pipeline)
@@ -320,7 +320,7 @@ class Device(Lifetime):
         source, target : wgpu.GPUBuffer
             Of this device, without a `fault`.
         chunks : sequence of int
-            As `dmlgpu.plan.any_placement` returned for the problem.
+            As `dmlgpu.planning.plan.any_placement` returned for the problem.
         scratch : (wgpu.GPUBuffer, int), optional
             A buffer and the offset in bytes, a multiple of 256, from which the plan's ``scratch_bytes`` are free; they
             meet neither tensor.

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 import wgpu
 
-from .._arguments import instance
-from .._sections import Section
+from ..arguments import instance
 from ..errors import (
     ArrayTypeError,
     DeviceError,
@@ -22,11 +21,12 @@ from ..errors import (
     ReleasedArrayError,
     said,
 )
-from . import backend
+from ..sections import Section
+from . import wgpu_private
 from .adapters import AdapterDescription
-from .backend import end_calls_before_destroy
 from .liveness import Fault, Liveness
 from .memory import Buffer, is_out_of_memory
+from .wgpu_private import end_calls_before_destroy
 
 if TYPE_CHECKING:
     from .gpu import Device
@@ -111,7 +111,7 @@ class Lifetime:
     @property
     def implementation(self) -> str:
         """The implementation of WebGPU below, with its version."""
-        return backend.implementation()
+        return wgpu_private.implementation()
 
     @property
     def released(self) -> bool:

@@ -21,7 +21,7 @@ from ..errors import (
     said,
     with_type,
 )
-from .backend import owner_of
+from .wgpu_private import owner_of
 
 __all__ = ["Fault", "FaultKind", "Liveness"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._sections import TICK, let_interrupts_through
 from ..errors import DeviceError, DeviceLostError
-from .backend import ask_for_news, cancel_mapping, settled
+from ..sections import TICK, let_interrupts_through
+from .wgpu_private import ask_for_news, cancel_mapping, settled
 
 __all__ = ["check_access", "mapped", "no_access"]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import wgpu
 
 from ..errors import DeviceMemoryError, ReleasedArrayError
-from .backend import MAPPABLE_FEATURE, cancel_mapping
-from .execute import Executor
+from .executor import Executor
 from .pool import Pool, create_buffer, is_out_of_memory
+from .wgpu_private import MAPPABLE_FEATURE, cancel_mapping
 
 if TYPE_CHECKING:
     from .gpu import Device

@@ -9,7 +9,7 @@ from typing import Any
 
 import wgpu
 
-from .._arguments import instance, integer
+from ..arguments import instance, integer
 from ..dtypes import by_name
 from ..errors import (
     ArgumentError,
@@ -21,10 +21,10 @@ from ..errors import (
     shown,
     with_type,
 )
-from ..windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Limits
+from ..planning.windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Limits
 from .adapters import AdapterDescription
-from .backend import MAPPABLE_FEATURE, claim_process
 from .cores import usable_cores
+from .wgpu_private import MAPPABLE_FEATURE, claim_process
 
 __all__ = ["limits_of", "open_adapter", "warn_of_loss", "warn_of_software"]
 

@@ -9,7 +9,7 @@ import wgpu
 
 from .. import shaders
 from ..errors import ShaderError
-from ..passes import PipelineKey
+from ..planning.dispatch import PipelineKey
 
 __all__ = ["Pipeline", "Pipelines"]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from .. import shaders
 from ..dtypes import by_name
-from ..problem import Layout, Operator, scan_problem
-from .execute import submit
+from ..planning.problem import Layout, Operator, scan_problem
+from .executor import submit
 
 if TYPE_CHECKING:
     from .adapters import AdapterDescription

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import memory
-from .backend import cancel_mapping, fill_mapped, map_submitted, map_to_write
-from .execute import Executor
+from .executor import Executor
 from .host_copies import copy_array
 from .mapping import check_access, mapped, no_access
 from .memory import Buffer, Memory
 from .pool import Pool
+from .wgpu_private import cancel_mapping, fill_mapped, map_submitted, map_to_write
 
 __all__ = ["Transfers", "fill"]
 

@@ -1,4 +1,4 @@
-// Runs plans of dmlgpu by WebGPU. dmlgpu/export.py says what a plan holds.
+// Runs plans of dmlgpu by WebGPU. dmlgpu/planning/export.py says what a plan holds.
 
 const { STORAGE, UNIFORM, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage;
 

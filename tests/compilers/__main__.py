@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from dmlgpu.passes import PipelineKey
+from dmlgpu.planning.dispatch import PipelineKey
 from dmlgpu.runtime.cores import usable_cores
 
 from .answers import Answers, digest

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dmlgpu import shaders
-from dmlgpu.passes import PipelineKey
+from dmlgpu.planning.dispatch import PipelineKey
 
 __all__ = ["Answers", "digest"]
 

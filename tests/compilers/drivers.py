@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dmlgpu.passes import PipelineKey
+from dmlgpu.planning.dispatch import PipelineKey
 
 from .worker import BEGIN, END, FAILED, to_line
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dmlgpu import shaders
-from dmlgpu.passes import PipelineKey
+from dmlgpu.planning.dispatch import PipelineKey
 
 from .drivers import COMPILERS, ROOT, CompilerError
 from .worker import from_line, to_line

@@ -8,10 +8,18 @@ from functools import cache
 from itertools import product
 
 from dmlgpu.dtypes import BOOL, ELEMENT_TYPES, ElementType, by_name
-from dmlgpu.passes import PipelineKey
-from dmlgpu.plan import plan_elementwise, plan_scan
-from dmlgpu.problem import Layout, Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
-from dmlgpu.windows import Limits
+from dmlgpu.planning.dispatch import PipelineKey
+from dmlgpu.planning.plan import plan_elementwise, plan_scan
+from dmlgpu.planning.problem import (
+    Layout,
+    Operator,
+    Precision,
+    RoundingMode,
+    convert_problem,
+    round_problem,
+    scan_problem,
+)
+from dmlgpu.planning.windows import Limits
 
 __all__ = ["gpu_pipelines"]
 

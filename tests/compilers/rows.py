@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from dmlgpu.passes import PipelineKey
+from dmlgpu.planning.dispatch import PipelineKey
 
 from .drivers import Figures
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from dmlgpu.errors import ShaderError
-from dmlgpu.passes import PipelineKey
+from dmlgpu.planning.dispatch import PipelineKey
 from dmlgpu.runtime.device import Device
 
 BEGIN, END, FAILED = "=== pipeline ===", "=== compiled ===", "=== failed ==="

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dmlgpu import shaders
 from dmlgpu.errors import ShaderError
-from dmlgpu.passes import PipelineKey
+from dmlgpu.planning.dispatch import PipelineKey
 from dmlgpu.runtime.device import Device
 from dmlgpu.runtime.pipelines import Pipeline, Pipelines
 

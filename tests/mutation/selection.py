@@ -11,9 +11,9 @@ from dmlgpu.bench.copying import COPIES
 from dmlgpu.conformance import Case, Placement, RoundCase, parse, suite
 from dmlgpu.conformance.cases import MODES
 from dmlgpu.conformance.probes import hard_pairs
-from dmlgpu.plan import KERNELS
+from dmlgpu.planning.plan import KERNELS
+from dmlgpu.planning.windows import TILE
 from dmlgpu.runtime.device import Device
-from dmlgpu.windows import TILE
 
 from ..near_underflow import KINDS, near_underflow
 from ..test_exceptional import twice

@@ -12,15 +12,16 @@ import wgpu
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from dmlgpu import reference, scans, shaders
+from dmlgpu import reference, shaders
 from dmlgpu.bench.copying import plan_copy
 from dmlgpu.conformance import Case
 from dmlgpu.conformance.elements import random_words
-from dmlgpu.passes import PipelineKey, Plan
-from dmlgpu.plan import plan_problem
-from dmlgpu.problem import Layout, ScanProblem
+from dmlgpu.planning import scan
+from dmlgpu.planning.dispatch import PipelineKey, Plan
+from dmlgpu.planning.plan import plan_problem
+from dmlgpu.planning.problem import Layout, ScanProblem
+from dmlgpu.planning.scan import scan_passes
 from dmlgpu.runtime.device import Device
-from dmlgpu.scans import scan_passes
 
 from .cases import CopyCase
 
@@ -38,7 +39,7 @@ class Trial:
     changes : dict
         What is different in the device's `Limits`; or ``window`` and ``silent``, for `scan_passes` alone: how many
         elements a window has, and which workgroups of a chain keep their carry to themselves; or constants of
-        `dmlgpu.scans`.
+        `dmlgpu.planning.scan`.
     is_special : bool
         Whether it was made for what most cases do not reach, and comes before them.
     pipelines : frozenset of PipelineKey
@@ -77,7 +78,7 @@ class Trial:
         constants = {name: value for name, value in self.changes.items() if name.startswith("_")}
         with ExitStack() as stack:
             for name, value in constants.items():
-                stack.enter_context(mock.patch.object(scans, name, value))
+                stack.enter_context(mock.patch.object(scan, name, value))
             return self._planned_scan_or_other(device, {n: v for n, v in self.changes.items() if n not in constants})
 
     def _planned_scan_or_other(self, device: Device, changes: dict[str, Any]) -> Plan:

@@ -1,4 +1,4 @@
-// The uniforms of every kernel. Written by dmlgpu/plan.py, field for field.
+// The uniforms of every kernel. Written by dmlgpu/planning/plan.py, field for field.
 
 struct Params {
     // The dimensions other than the scan axis (all of them in elementwise kernels), innermost first.

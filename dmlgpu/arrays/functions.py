@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ._operations import round_array, scan_array
+from ..planning.problem import Operator
 from .array import DeviceArray
-from .problem import Operator
+from .operations import round_array, scan_array
 
 if TYPE_CHECKING:
-    from .runtime.device import Device
+    from ..runtime.device import Device
 
 __all__ = ["cumulative_prod", "cumulative_sum", "round"]
 

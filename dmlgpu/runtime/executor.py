@@ -9,7 +9,7 @@ from typing import Any
 
 import wgpu
 
-from ..passes import Pass, Plan, writable_input
+from ..planning.dispatch import Pass, Plan, writable_input
 from .pipelines import Pipeline, Pipelines
 from .pool import create_buffer
 from .recording import Bound, Recording, Step

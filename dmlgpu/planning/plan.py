@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .dtypes import ElementType
+from ..dtypes import ElementType
+from .dispatch import Plan, bind
 from .elementwise import NO_AXIS, elementwise_passes
-from .passes import Plan, bind
 from .problem import ElementwiseProblem, ScanProblem
-from .scans import KERNELS, scan_passes
+from .scan import KERNELS, scan_passes
 from .windows import Limits, Window, chunk_sizes
 
 __all__ = [

@@ -13,8 +13,8 @@ import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
-from .._sections import Section
 from ..errors import DeviceError, DeviceReleasedError, said
+from ..sections import Section
 from .c_types import parse_c_types
 
 __all__ = [

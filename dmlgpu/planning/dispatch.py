@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .dtypes import ElementType
-from .errors import ArgumentError
+from ..dtypes import ElementType
+from ..errors import ArgumentError
 from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Range, Window, byte_range
 
 __all__ = [

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from .errors import ArgumentError, shown
+from ..errors import ArgumentError, shown
 from .problem import Dimension
 
 __all__ = [

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
-from .passes import Pass, PipelineKey, bind, make_pass
+from .dispatch import Pass, PipelineKey, bind, make_pass
 from .problem import Dimension, Operator, Precision, ScanProblem
 from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Window, windows
 

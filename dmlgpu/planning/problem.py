@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from .dtypes import ElementType
-from .errors import ArgumentError, AxisError
+from ..dtypes import ElementType
+from ..errors import ArgumentError, AxisError
 
 __all__ = [
     "MAX_DIMENSIONS",

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from . import _views
-from ._arguments import flag, integers
-from ._host import host_array
-from ._tensors import Tensor, download, download_async, packed, resolve, upload
-from .dtypes import BOOL, by_argument
-from .errors import ArgumentError, ArrayTypeError, said, shown, with_type
-from .problem import Layout
+from ..arguments import flag, integers
+from ..dtypes import BOOL, by_argument
+from ..errors import ArgumentError, ArrayTypeError, said, shown, with_type
+from ..planning.problem import Layout
+from . import views as _views
+from .host import host_array
+from .tensors import Tensor, download, download_async, packed, resolve, upload
 
 if TYPE_CHECKING:
-    from .runtime.device import Device
+    from ..runtime.device import Device
 
 __all__ = ["DeviceArray", "asarray"]
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ._arguments import integer
-from .errors import ArgumentError, ArrayIndexError, AxisError, shown
-from .problem import MAX_DIMENSIONS, MAX_ELEMENTS, Layout
+from ..arguments import integer
+from ..errors import ArgumentError, ArrayIndexError, AxisError, shown
+from ..planning.problem import MAX_DIMENSIONS, MAX_ELEMENTS, Layout
 
 __all__ = ["broadcast", "check_size", "reshape", "resolve_sizes", "same_places", "take", "transpose"]
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ._arguments import integer, integers
-from ._tensors import Tensor, import_runtime, resolve
-from ._views import check_size
+from ..arguments import integer, integers
+from ..dtypes import by_argument
+from ..errors import ArgumentError, ArrayTypeError, shown, with_type
+from ..planning.problem import Layout, packed_strides
 from .array import DeviceArray
-from .dtypes import by_argument
-from .errors import ArgumentError, ArrayTypeError, shown, with_type
-from .problem import Layout, packed_strides
+from .tensors import Tensor, import_runtime, resolve
+from .views import check_size
 
 if TYPE_CHECKING:
-    from .runtime.device import Device
+    from ..runtime.device import Device
 
 __all__ = ["from_wgpu"]
 
@@ -115,7 +115,7 @@ def _elements(nbytes: int, itemsize: int, name: str) -> int:
 def _owner(buffer: Any) -> Any:
     """Return the wgpu device of a buffer."""
     import_runtime()
-    from .runtime.backend import owner_of
+    from ..runtime.wgpu_private import owner_of
 
     owner = owner_of(buffer)
     if owner is None:

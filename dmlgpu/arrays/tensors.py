@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._host import host_empty, memory_order
-from ._sections import Section
-from ._views import same_places
-from .dtypes import ElementType, by_dtype, by_name
-from .errors import ReleasedArrayError
-from .problem import ElementwiseProblem, Layout, ScanProblem, convert_problem, overlap
+from ..dtypes import ElementType, by_dtype, by_name
+from ..errors import ReleasedArrayError
+from ..planning.problem import ElementwiseProblem, Layout, ScanProblem, convert_problem, overlap
+from ..sections import Section
+from .host import host_empty, memory_order
+from .views import same_places
 
 if TYPE_CHECKING:
-    from .runtime.device import Buffer, Device
+    from ..runtime.device import Buffer, Device
 
 __all__ = [
     "Tensor",
@@ -86,7 +86,7 @@ _importing = Section()
 def import_runtime() -> ModuleType:
     """Return the module `dmlgpu.runtime.device`, which is not imported before it is needed: it imports wgpu."""
     with _importing:
-        from .runtime import device
+        from ..runtime import device
     return device
 
 

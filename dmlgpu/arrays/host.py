@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .dtypes import ElementType, by_dtype, has_element_type
-from .errors import ArgumentError, ArrayTypeError, DmlGpuError, HostMemoryError, said, with_type
-from .problem import Layout, packed_strides
+from ..dtypes import ElementType, by_dtype, has_element_type
+from ..errors import ArgumentError, ArrayTypeError, DmlGpuError, HostMemoryError, said, with_type
+from ..planning.problem import Layout, packed_strides
 
 __all__ = ["host_array", "host_empty", "memory_order"]
 

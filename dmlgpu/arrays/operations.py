@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ._arguments import choice, flag, integer
-from ._host import host_array, host_empty
-from ._tensors import Tensor, apart, assign, empty, resolve, run, upload
-from ._views import check_size, same_places, take
+from ..arguments import choice, flag, integer
+from ..dtypes import BOOL, ElementType, by_argument, by_dtype, result_type
+from ..errors import ArgumentError, ArrayTypeError, AxisError, DeviceMemoryError
+from ..planning.problem import Layout, Operator, Precision, RoundingMode, check_precision, round_problem, scan_problem
 from .array import DeviceArray
-from .dtypes import BOOL, ElementType, by_argument, by_dtype, result_type
-from .errors import ArgumentError, ArrayTypeError, AxisError, DeviceMemoryError
-from .problem import Layout, Operator, Precision, RoundingMode, check_precision, round_problem, scan_problem
+from .host import host_array, host_empty
+from .tensors import Tensor, apart, assign, empty, resolve, run, upload
+from .views import check_size, same_places, take
 
 if TYPE_CHECKING:
-    from .runtime.device import Device
+    from ..runtime.device import Device
 
 __all__ = ["round_array", "scan_array"]
 

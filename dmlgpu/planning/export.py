@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from . import shaders
-from .passes import Pass, PipelineKey, Plan
-from .shaders import Shader
+from .. import shaders
+from ..shaders import Shader
+from .dispatch import Pass, PipelineKey, Plan
 
 __all__ = ["exported_plan"]
 
@@ -44,9 +44,9 @@ def exported_plan(plan: Plan, nbytes: Mapping[str, int]) -> tuple[dict[str, Any]
     Examples
     --------
     >>> from dmlgpu.dtypes import by_name
-    >>> from dmlgpu.plan import plan_scan
-    >>> from dmlgpu.problem import Layout, Operator, scan_problem
-    >>> from dmlgpu.windows import Limits
+    >>> from dmlgpu.planning.plan import plan_scan
+    >>> from dmlgpu.planning.problem import Layout, Operator, scan_problem
+    >>> from dmlgpu.planning.windows import Limits
     >>> layout = Layout.packed((2, 100))
     >>> problem = scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis=1)
     >>> plan, shaders = exported_plan(plan_scan(problem, Limits()), {"input": 800, "output": 800})

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from .dtypes import ElementType
-from .passes import Pass, bind, make_pass
+from ..dtypes import ElementType
+from .dispatch import Pass, bind, make_pass
 from .problem import Dimension, ElementwiseProblem
 from .windows import QUAD_BYTES, Limits, Window, windows
 
