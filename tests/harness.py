@@ -8,15 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlgpu import dtypes, reference
-from dmlgpu.planning.problem import (
-    Layout,
-    Operator,
-    Precision,
-    RoundingMode,
-    convert_problem,
-    round_problem,
-    scan_problem,
-)
+from dmlgpu.layout import Layout
+from dmlgpu.planning.problem import Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
 from dmlgpu.runtime.device import Device
 
 MODES = {

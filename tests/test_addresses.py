@@ -17,12 +17,12 @@ import pytest
 
 from dmlgpu import shaders
 from dmlgpu.dtypes import by_name
+from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import Pass, serial_steps
 from dmlgpu.planning.elementwise import elementwise_passes
 from dmlgpu.planning.plan import KERNELS, _chunks
 from dmlgpu.planning.problem import (
     ElementwiseProblem,
-    Layout,
     Operator,
     Precision,
     RoundingMode,

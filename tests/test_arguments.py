@@ -25,7 +25,8 @@ import wgpu
 import dmlgpu
 from dmlgpu.dtypes import by_name
 from dmlgpu.errors import ArgumentError, ArrayTypeError, DmlGpuError
-from dmlgpu.planning.problem import Layout, Operator, scan_problem
+from dmlgpu.layout import Layout
+from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.runtime.device import devices, select_adapter
 
 from .samples import DTYPES

@@ -9,8 +9,9 @@ from dmlgpu.bench.clock import BufferCopy, Clock, work_of
 from dmlgpu.bench.copying import COPIES, GRAIN, Copy, padded, plan_copy
 from dmlgpu.bench.samples import median_interval, ratios, summarize
 from dmlgpu.dtypes import by_name
+from dmlgpu.layout import Layout
 from dmlgpu.planning.plan import plan_scan
-from dmlgpu.planning.problem import Layout, Operator, scan_problem
+from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 import dmlgpu
 from dmlgpu import reference
 from dmlgpu.errors import ArgumentError, ArrayTypeError
+from dmlgpu.layout import Layout
 from dmlgpu.planning.plan import KERNELS
-from dmlgpu.planning.problem import Layout
 from dmlgpu.runtime.device import Device
 
 from .cli_runner import runner

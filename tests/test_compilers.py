@@ -18,17 +18,16 @@ import pytest
 from dmlgpu import shaders
 from dmlgpu.dtypes import BOOL, ELEMENT_TYPES
 from dmlgpu.errors import ShaderError
+from dmlgpu.layout import Layout, overlap
 from dmlgpu.planning.dispatch import PipelineKey, Plan, writable_input
 from dmlgpu.planning.plan import any_placement, is_in_place, plan_problem
 from dmlgpu.planning.problem import (
     ElementwiseProblem,
-    Layout,
     Operator,
     Precision,
     RoundingMode,
     ScanProblem,
     convert_problem,
-    overlap,
     round_problem,
     scan_problem,
 )

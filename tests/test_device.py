@@ -29,7 +29,8 @@ from dmlgpu.errors import (
     ReleasedArrayError,
     SoftwareAdapterWarning,
 )
-from dmlgpu.planning.problem import Layout, Operator, ScanProblem, scan_problem
+from dmlgpu.layout import Layout
+from dmlgpu.planning.problem import Operator, ScanProblem, scan_problem
 from dmlgpu.runtime import adapters, executor, opening
 from dmlgpu.runtime import device as device_module
 from dmlgpu.runtime.adapters import AdapterDescription, choose, devices, select_adapter

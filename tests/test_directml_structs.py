@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dmlgpu import directml as dml
 from dmlgpu.errors import ArrayTypeError, DirectMLError, FrozenFieldError
-from dmlgpu.planning.problem import Layout
+from dmlgpu.layout import Layout
 
 from .directml_session import slips
 

@@ -17,7 +17,8 @@ from dmlgpu.directml.operator_rules import validate_operator
 from dmlgpu.directml.support import DIRECTML, EXTENSIONS, Source
 from dmlgpu.dtypes import ELEMENT_TYPES, by_name
 from dmlgpu.errors import ArrayTypeError, DirectMLError
-from dmlgpu.planning.problem import Dimension, Layout, Operator, RoundingMode, round_problem, scan_problem
+from dmlgpu.layout import Layout
+from dmlgpu.planning.problem import Dimension, Operator, RoundingMode, round_problem, scan_problem
 
 from .directml_descriptions import PRODUCT, ROUND, SUM, descriptions, structs
 

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dmlgpu import dtypes, reference
-from dmlgpu.planning.problem import Layout
+from dmlgpu.layout import Layout
 from dmlgpu.runtime.device import Device
 
 from .harness import MODES, convert_on, numbers, round_on

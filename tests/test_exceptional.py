@@ -11,10 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from dmlgpu import dtypes, reference
+from dmlgpu.layout import Layout
 from dmlgpu.planning import scan as scans
 from dmlgpu.planning.dispatch import Plan
 from dmlgpu.planning.plan import KERNELS
-from dmlgpu.planning.problem import Layout, Operator, scan_problem
+from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.scan import scan_passes
 from dmlgpu.planning.windows import SPAN, TILE
 from dmlgpu.runtime.device import Device

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from dmlgpu import reference
 from dmlgpu.dtypes import by_name
+from dmlgpu.layout import Layout
 from dmlgpu.planning.plan import KERNELS, plan_scan
-from dmlgpu.planning.problem import Layout, Operator, scan_problem
+from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 

@@ -7,8 +7,9 @@ import pytest
 
 import dmlgpu
 from dmlgpu.dtypes import by_name
+from dmlgpu.layout import Layout
 from dmlgpu.planning.plan import plan_problem
-from dmlgpu.planning.problem import Layout, Operator, RoundingMode, round_problem, scan_problem
+from dmlgpu.planning.problem import Operator, RoundingMode, round_problem, scan_problem
 from dmlgpu.runtime.device import Device
 
 

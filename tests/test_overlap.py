@@ -22,7 +22,7 @@ import dmlgpu
 from dmlgpu.arrays.array import DeviceArray
 from dmlgpu.arrays.tensors import Tensor
 from dmlgpu.dtypes import by_name
-from dmlgpu.planning.problem import Layout
+from dmlgpu.layout import Layout
 from dmlgpu.runtime.device import Device
 
 from .harness import positions

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from dmlgpu.dtypes import ELEMENT_TYPES, ElementType, by_name
 from dmlgpu.errors import ArgumentError
+from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import MAX_SERIAL_STEPS, Pass, serial_steps, writable_input
 from dmlgpu.planning.elementwise import elementwise_passes
 from dmlgpu.planning.plan import KERNELS, _chunks, is_in_place, plan_elementwise, plan_scan
 from dmlgpu.planning.problem import (
     Dimension,
-    Layout,
     Operator,
     Precision,
     RoundingMode,

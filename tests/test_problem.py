@@ -9,17 +9,8 @@ from hypothesis import strategies as st
 
 from dmlgpu.dtypes import ELEMENT_TYPES, by_dml_value, by_dtype, by_name, result_type
 from dmlgpu.errors import ArgumentError, ArrayTypeError, AxisError
-from dmlgpu.planning.problem import (
-    Dimension,
-    Layout,
-    Operator,
-    RoundingMode,
-    convert_problem,
-    overlap,
-    packed_strides,
-    round_problem,
-    scan_problem,
-)
+from dmlgpu.layout import Layout, overlap, packed_strides
+from dmlgpu.planning.problem import Dimension, Operator, RoundingMode, convert_problem, round_problem, scan_problem
 
 from .harness import positions
 

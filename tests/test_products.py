@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dmlgpu import reference, shaders
+from dmlgpu.layout import Layout
 from dmlgpu.planning.plan import KERNELS
-from dmlgpu.planning.problem import Layout
 from dmlgpu.planning.windows import TILE
 from dmlgpu.runtime.device import Device
 

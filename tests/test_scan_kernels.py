@@ -11,9 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from dmlgpu import dtypes, reference
+from dmlgpu.layout import Layout
 from dmlgpu.planning import scan as scans
 from dmlgpu.planning.plan import KERNELS, plan_scan
-from dmlgpu.planning.problem import Layout, Operator, scan_problem
+from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.runtime.device import Device
 
 from .harness import check_scan, expected_scan, numbers, scan

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dmlgpu import dtypes, reference
+from dmlgpu.layout import Layout
 from dmlgpu.planning.plan import KERNELS
-from dmlgpu.planning.problem import Layout
 from dmlgpu.runtime.device import Device
 
 from .harness import MODES, check_scan, round_on

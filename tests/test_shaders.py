@@ -13,17 +13,10 @@ from dmlgpu import shaders
 from dmlgpu.bench.copying import COPIES, plan_copy
 from dmlgpu.dtypes import BOOL, ELEMENT_TYPES, ElementType, by_name
 from dmlgpu.errors import ShaderError
+from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import PipelineKey
 from dmlgpu.planning.plan import KERNELS, plan_elementwise, plan_scan
-from dmlgpu.planning.problem import (
-    Layout,
-    Operator,
-    Precision,
-    RoundingMode,
-    convert_problem,
-    round_problem,
-    scan_problem,
-)
+from dmlgpu.planning.problem import Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dmlgpu.arrays import views
 from dmlgpu.arrays.host import memory_order
 from dmlgpu.errors import ArgumentError, ArrayIndexError, AxisError, DmlGpuError
-from dmlgpu.planning.problem import Layout
+from dmlgpu.layout import Layout
 
 from .views import view_steps
 

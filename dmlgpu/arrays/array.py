@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..arguments import flag, integers
 from ..dtypes import BOOL, by_argument
 from ..errors import ArgumentError, ArrayTypeError, said, shown, with_type
-from ..planning.problem import Layout
+from ..layout import Layout
 from . import views as _views
 from .host import host_array
 from .tensors import Tensor, download, download_async, packed, resolve, upload

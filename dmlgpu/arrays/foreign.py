@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 from ..arguments import integer, integers
 from ..dtypes import by_argument
 from ..errors import ArgumentError, ArrayTypeError, shown, with_type
-from ..planning.problem import Layout, packed_strides
+from ..layout import Layout, packed_strides
 from .array import DeviceArray
 from .tensors import Tensor, import_runtime, resolve
 from .views import check_size

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..dtypes import ElementType, by_dtype, has_element_type
 from ..errors import ArgumentError, ArrayTypeError, DmlGpuError, HostMemoryError, said, with_type
-from ..planning.problem import Layout, packed_strides
+from ..layout import Layout, packed_strides
 
 __all__ = ["host_array", "host_empty", "memory_order"]
 

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..arguments import choice, flag, integer
 from ..dtypes import BOOL, ElementType, by_argument, by_dtype, result_type
 from ..errors import ArgumentError, ArrayTypeError, AxisError, DeviceMemoryError
-from ..planning.problem import Layout, Operator, Precision, RoundingMode, check_precision, round_problem, scan_problem
+from ..layout import Layout
+from ..planning.problem import Operator, Precision, RoundingMode, check_precision, round_problem, scan_problem
 from .array import DeviceArray
 from .host import host_array, host_empty
 from .tensors import Tensor, apart, assign, empty, resolve, run, upload

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ..dtypes import ElementType, by_dtype, by_name
 from ..errors import ReleasedArrayError
-from ..planning.problem import ElementwiseProblem, Layout, ScanProblem, convert_problem, overlap
+from ..layout import Layout, overlap
+from ..planning.problem import ElementwiseProblem, ScanProblem, convert_problem
 from ..sections import Section
 from .host import host_empty, memory_order
 from .views import same_places

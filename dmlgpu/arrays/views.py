@@ -8,7 +8,7 @@ from typing import Any
 
 from ..arguments import integer
 from ..errors import ArgumentError, ArrayIndexError, AxisError, shown
-from ..planning.problem import MAX_DIMENSIONS, MAX_ELEMENTS, Layout
+from ..layout import MAX_DIMENSIONS, MAX_ELEMENTS, Layout
 
 __all__ = ["broadcast", "check_size", "reshape", "resolve_sizes", "same_places", "take", "transpose"]
 

@@ -10,8 +10,8 @@ from itertools import product
 
 from ..dtypes import ELEMENT_TYPES, by_name
 from ..errors import ArgumentError
+from ..layout import MAX_DIMENSIONS, MAX_ELEMENTS
 from ..planning.plan import KERNELS
-from ..planning.problem import MAX_DIMENSIONS, MAX_ELEMENTS
 
 __all__ = ["AXES", "OPERATORS", "Row", "default_rows", "parse_axis", "quick_rows", "rows_of", "shape_text"]
 

@@ -14,17 +14,10 @@ import numpy as np
 from .. import reference
 from ..arrays.array import asarray
 from ..dtypes import by_name
+from ..layout import Layout
 from ..planning.dispatch import Plan
 from ..planning.plan import plan_problem
-from ..planning.problem import (
-    ElementwiseProblem,
-    Layout,
-    Operator,
-    RoundingMode,
-    ScanProblem,
-    round_problem,
-    scan_problem,
-)
+from ..planning.problem import ElementwiseProblem, Operator, RoundingMode, ScanProblem, round_problem, scan_problem
 from ..runtime.executor import submit
 from .clock import BufferCopy, Clock, Work, work_of
 from .copying import COPIES, padded, plan_copy

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dtypes import by_dtype
-from ..planning.problem import MAX_DIMENSIONS, MAX_ELEMENTS
+from ..layout import MAX_DIMENSIONS, MAX_ELEMENTS
 from .console import CommandError, count
 from .unfinished import unfinished
 

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from .. import reference
 from ..dtypes import ElementType, by_name
+from ..layout import Layout
 from ..planning.problem import (
     ElementwiseProblem,
-    Layout,
     Operator,
     Precision,
     RoundingMode,

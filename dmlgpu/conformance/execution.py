@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from .. import reference
 from ..errors import DeviceReleasedError, SoftwareAdapterWarning
-from ..planning.problem import Layout
+from ..layout import Layout
 from .cases import Case
 from .elements import random_words
 

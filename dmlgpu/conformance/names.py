@@ -6,8 +6,8 @@ import math
 
 from ..dtypes import ELEMENT_TYPES
 from ..errors import ArgumentError
+from ..layout import MAX_DIMENSIONS
 from ..planning.plan import KERNELS
-from ..planning.problem import MAX_DIMENSIONS
 from .cases import MODES, Case, ConvertCase, RoundCase, ScanCase
 from .elements import FAMILIES
 from .placement import Placement

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from ..planning.problem import Layout, packed_strides
+from ..layout import Layout, packed_strides
 
 __all__ = ["BROADCASTS", "LAYOUTS", "RELATIONS", "Placement"]
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from .. import reference
 from ..dtypes import by_dtype, by_name
-from ..planning.problem import Layout, Operator, convert_problem, scan_problem
+from ..layout import Layout
+from ..planning.problem import Operator, convert_problem, scan_problem
 from .elements import elements, random_words
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from ..dtypes import by_name
+from ..layout import Layout
 from ..planning.plan import any_placement
-from ..planning.problem import Layout, convert_problem
+from ..planning.problem import convert_problem
 from .binding_rules import Slot, array_of_buffers, buffer_slot, check_kind, exactly, is_nothing, one_buffer
 from .binding_structs import DML_BINDING_DESC, DML_BINDING_PROPERTIES, to_structs
 from .constants import (

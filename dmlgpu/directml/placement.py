@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..planning.problem import Layout
+from ..layout import Layout
 from .hresults import invalid_argument
 
 __all__ = ["image", "view"]

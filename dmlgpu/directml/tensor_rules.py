@@ -7,7 +7,7 @@ import math
 
 from ..dtypes import ElementType, by_dml_value
 from ..errors import DirectMLError, shown
-from ..planning.problem import MAX_ELEMENTS, Layout, packed_strides
+from ..layout import MAX_ELEMENTS, Layout, packed_strides
 from .constants import (
     DML_TENSOR_DIMENSION_COUNT_MAX1,
     DML_TENSOR_FLAG_OWNED_BY_DML,

@@ -12,7 +12,7 @@ from typing import SupportsIndex
 
 from ..dtypes import by_dml_value
 from ..errors import ArrayTypeError, DirectMLError, shown
-from ..planning.problem import Layout, packed_strides
+from ..layout import Layout, packed_strides
 from .constants import (
     DML_TENSOR_DATA_TYPE,
     DML_TENSOR_DIMENSION_COUNT_MAX1,

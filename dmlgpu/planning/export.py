@@ -45,7 +45,8 @@ def exported_plan(plan: Plan, nbytes: Mapping[str, int]) -> tuple[dict[str, Any]
     --------
     >>> from dmlgpu.dtypes import by_name
     >>> from dmlgpu.planning.plan import plan_scan
-    >>> from dmlgpu.planning.problem import Layout, Operator, scan_problem
+    >>> from dmlgpu.layout import Layout
+    >>> from dmlgpu.planning.problem import Operator, scan_problem
     >>> from dmlgpu.planning.windows import Limits
     >>> layout = Layout.packed((2, 100))
     >>> problem = scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis=1)

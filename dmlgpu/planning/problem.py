@@ -1,38 +1,30 @@
 """What all faces meet in: a validated operator over two strided tensors, its dimensions collapsed.
 
-Nothing here knows a device. Strides and offsets count elements, may be negative, and are exact Python integers.
+Nothing here knows a device.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from ..dtypes import ElementType
 from ..errors import ArgumentError, AxisError
+from ..layout import MAX_DIMENSIONS, MAX_ELEMENTS, Layout
 
 __all__ = [
-    "MAX_DIMENSIONS",
-    "MAX_ELEMENTS",
     "Dimension",
     "ElementwiseProblem",
-    "Layout",
     "Operator",
     "Precision",
     "RoundingMode",
     "ScanProblem",
     "check_precision",
     "convert_problem",
-    "overlap",
-    "packed_strides",
     "round_problem",
     "scan_problem",
 ]
-
-MAX_DIMENSIONS = 8
-MAX_ELEMENTS = 2**32 - 1
 
 
 class Operator(Enum):
@@ -62,74 +54,6 @@ class RoundingMode(Enum):
     HALF_EVEN = 0
     TOWARD_ZERO = 1
     HALF_AWAY = 2
-
-
-def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides, in elements, of a tensor without gaps in C order."""
-    return tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the elements of a tensor lie in a buffer.
-
-    Attributes
-    ----------
-    sizes : tuple of int
-        The length of each dimension, outermost first.
-    strides : tuple of int
-        The distance, in elements, between neighbours along each dimension; 0 and negative values are allowed.
-    offset : int
-        The position of element (0, 0, ...), in elements from the start of the buffer.
-    """
-
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int = 0
-
-    @classmethod
-    def packed(cls, sizes: Sequence[int], offset: int = 0) -> Layout:
-        """Return the layout without gaps in C order."""
-        return cls(tuple(sizes), packed_strides(sizes), offset)
-
-    @property
-    def count(self) -> int:
-        """The number of elements."""
-        return math.prod(self.sizes)
-
-    @property
-    def extent(self) -> tuple[int, int]:
-        """The positions of the lowest element and of the one after the highest; (offset, offset) if empty."""
-        if self.count == 0:
-            return self.offset, self.offset
-        reaches = [(size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True)]
-        low = self.offset + sum(reach for reach in reaches if reach < 0)
-        high = self.offset + sum(reach for reach in reaches if reach > 0)
-        return low, high + 1
-
-    @property
-    def is_packed(self) -> bool:
-        """Whether the elements follow each other in C order without gaps."""
-        expected = packed_strides(self.sizes)
-        return all(
-            size == 1 or stride == packed
-            for size, stride, packed in zip(self.sizes, self.strides, expected, strict=True)
-        )
-
-    @property
-    def is_disjoint(self) -> bool:
-        """Whether it is certain that no two elements share a position.
-
-        Sorted by stride, each dimension must step over all that the finer ones reach. Every layout that slicing and
-        transposing a packed tensor can make passes; an interleaving that is disjoint by arithmetic alone does not.
-        """
-        dims = sorted((abs(t), s) for s, t in zip(self.sizes, self.strides, strict=True) if s > 1)
-        reach = 0
-        for stride, size in dims:
-            if stride <= reach:
-                return False
-            reach += (size - 1) * stride
-        return True
 
 
 @dataclass(frozen=True)
@@ -356,9 +280,3 @@ def convert_problem(
     """
     dims = _collapse(_pair(source, target))
     return ElementwiseProblem(source_element, target_element, None, dims, source.offset, target.offset)
-
-
-def overlap(a: Layout, b: Layout) -> bool:
-    """Whether the extents of two layouts of one buffer meet."""
-    (a_low, a_high), (b_low, b_high) = a.extent, b.extent
-    return a_low < b_high and b_low < a_high

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from .. import shaders
 from ..dtypes import by_name
-from ..planning.problem import Layout, Operator, scan_problem
+from ..layout import Layout
+from ..planning.problem import Operator, scan_problem
 from .executor import submit
 
 if TYPE_CHECKING:

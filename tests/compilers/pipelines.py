@@ -8,17 +8,10 @@ from functools import cache
 from itertools import product
 
 from dmlgpu.dtypes import BOOL, ELEMENT_TYPES, ElementType, by_name
+from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import PipelineKey
 from dmlgpu.planning.plan import plan_elementwise, plan_scan
-from dmlgpu.planning.problem import (
-    Layout,
-    Operator,
-    Precision,
-    RoundingMode,
-    convert_problem,
-    round_problem,
-    scan_problem,
-)
+from dmlgpu.planning.problem import Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
 from dmlgpu.planning.windows import Limits
 
 __all__ = ["gpu_pipelines"]

@@ -14,7 +14,8 @@ from dmlgpu import reference
 from dmlgpu.bench.copying import Copy
 from dmlgpu.conformance import Case, ConvertCase, Placement, ScanCase
 from dmlgpu.conformance.probes import hard_pairs
-from dmlgpu.planning.problem import Layout, Precision, ScanProblem
+from dmlgpu.layout import Layout
+from dmlgpu.planning.problem import Precision, ScanProblem
 
 from ..harness import numbers
 from ..near_underflow import KINDS, near_underflow

@@ -16,10 +16,11 @@ from dmlgpu import reference, shaders
 from dmlgpu.bench.copying import plan_copy
 from dmlgpu.conformance import Case
 from dmlgpu.conformance.elements import random_words
+from dmlgpu.layout import Layout
 from dmlgpu.planning import scan
 from dmlgpu.planning.dispatch import PipelineKey, Plan
 from dmlgpu.planning.plan import plan_problem
-from dmlgpu.planning.problem import Layout, ScanProblem
+from dmlgpu.planning.problem import ScanProblem
 from dmlgpu.planning.scan import scan_passes
 from dmlgpu.runtime.device import Device
 
