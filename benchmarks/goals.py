@@ -3,7 +3,7 @@
     python -m benchmarks.goals [--device D] [--scale S] [--min-samples N] [--timeout S] [--md FILE]
 
 Shares are of the fastest copy kernel of the same bytes in the same run, by the device's own clock; every row's result
-is compared with the oracle, bit for bit. ``--scale 16`` divides the first size of each shape by 16, for a quick look.
+is compared bit for bit with the reference. ``--scale 16`` divides the first size of each shape by 16.
 PyTorch and ONNX Runtime are compared with if they are installed (``benchmarks.peers``).
 """
 

@@ -38,7 +38,7 @@ def series(results: Sequence[Result], rows: Iterable[Row]) -> list[Result]:
     found = {result.row: result for result in results}
     wrong = [result.row.name for result in results if result.difference is not None]
     if wrong:
-        raise SystemExit(f"not the oracle's bits: {', '.join(wrong)}")
+        raise SystemExit(f"not the reference's bits: {', '.join(wrong)}")
     return [found[row] for row in rows]
 
 

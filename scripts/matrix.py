@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run ``dmlgpu verify`` on several devices and require equal digests of all of them and of the oracle.
+"""Run ``dmlgpu verify`` on several devices and require equal digests of all of them and of the reference.
 
 ::
 

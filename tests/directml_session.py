@@ -46,7 +46,7 @@ def slips(message: str) -> list[str]:
     return [found for pattern in patterns for found in re.findall(pattern, message)]
 
 
-def oracle(struct: Any, x: NDArray[Any]) -> NDArray[Any]:
+def expected_result(struct: Any, x: NDArray[Any]) -> NDArray[Any]:
     """Return what a valid struct asks for."""
     if isinstance(struct, ROUND):
         return reference.round(x, MODES[struct.RoundingMode])
@@ -128,7 +128,7 @@ class Session:
         return [(initializer, first), (compiled, second)]
 
     def check(self, struct: Any, x: NDArray[Any], places: dict[str, Place], sizes: list[int], seed: int = 0) -> None:
-        """Run an operator over buffers full of noise; assert the oracle's bits, and that no other byte changed."""
+        """Run an operator over buffers full of noise; assert the reference's bits, and that no other byte changed."""
         compiled = self.compile(struct)
         properties = compiled.GetBindingProperties()
         source, target = struct.InputTensor.Desc, struct.OutputTensor.Desc
@@ -141,7 +141,7 @@ class Session:
         self.submit(*self.recordings(compiled, owned, buffers, places))
         after = [self.read(buffer) for buffer in buffers]
         elements = get(after[places["output"].buffer], places["output"].offset, target)
-        difference = reference.first_difference(elements, oracle(struct, x))
+        difference = reference.first_difference(elements, expected_result(struct, x))
         assert difference is None, f"{struct} with {places}: {difference}"
         put(images[places["output"].buffer], places["output"].offset, target, elements)
         for role, size in (

@@ -1,4 +1,4 @@
-"""Runs problems on a device with every element placed by hand, and compares bit for bit with the oracle."""
+"""Runs problems on a device with every element placed by hand, and compares bit for bit with the reference."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def expected_scan(
     reverse: bool = False,
     compensated: bool = False,
 ) -> NDArray[Any]:
-    """Return the oracle's answer for a device: with subnormals kept or flushed, as its probe says."""
+    """Return the reference's answer for a device: with subnormals kept or flushed, as its probe says."""
     accumulates_float32 = x.dtype in (np.float16, np.float32)  # the probe is of these; float64 keeps subnormals
     flush = accumulates_float32 and not device.subnormals()[operator]
     return reference.cumulative(
@@ -117,7 +117,7 @@ def expected_scan(
 
 
 def check_scan(device: Device, x: NDArray[Any], operator: str, axis: int, **options: Any) -> None:
-    """Assert that a scan on the device gives the oracle's bits."""
+    """Assert that a scan on the device gives the reference's bits."""
     semantics = {name: options[name] for name in ("exclusive", "reverse", "compensated") if name in options}
     difference = reference.first_difference(
         scan(device, x, operator, axis, **options), expected_scan(device, x, operator, axis, **semantics)

@@ -1,4 +1,4 @@
-"""Compensated sums: bit for bit as the oracle says in every kernel, and near the exact sums."""
+"""Compensated sums: bit for bit as the reference says in every kernel, and near the exact sums."""
 
 from __future__ import annotations
 

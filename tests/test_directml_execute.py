@@ -1,4 +1,4 @@
-"""`dml.execute`: the pages' examples, every type and layout against the oracle, and arrays that do not fit."""
+"""`dml.execute`: the pages' examples, every type and layout against the reference, and arrays that do not fit."""
 
 from __future__ import annotations
 
@@ -364,12 +364,12 @@ def test_tensors_larger_than_directml_allows(device: Device, fields: dict[str, A
     check_works(device)
 
 
-# Everything against the oracle
+# Everything against the reference
 
 MODE_NAMES = list(MODES)
 
 
-def oracle(struct: Any, x: NDArray[Any]) -> NDArray[Any]:
+def expected_result(struct: Any, x: NDArray[Any]) -> NDArray[Any]:
     """What a valid struct asks for."""
     if isinstance(struct, ROUND):
         return reference.round(x, MODE_NAMES[struct.RoundingMode])
@@ -394,7 +394,7 @@ def run(device: Device, desc: Any, x: NDArray[Any]) -> NDArray[Any] | DirectMLEr
 
 def check(struct: Any, x: NDArray[Any], result: NDArray[Any]) -> None:
     assert result.flags.c_contiguous
-    assert reference.first_difference(result, oracle(struct, x)) is None
+    assert reference.first_difference(result, expected_result(struct, x)) is None
 
 
 @settings(deadline=None, max_examples=150)

@@ -1,4 +1,4 @@
-"""The rounding and conversion kernels against the oracle, bit for bit."""
+"""The rounding and conversion kernels against the reference, bit for bit."""
 
 from __future__ import annotations
 

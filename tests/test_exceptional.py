@@ -1,4 +1,4 @@
-"""NaN, infinity, overflow and zeros in every kernel: where a left fold has them, and bit for bit as the oracle says."""
+"""NaN, infinity, overflow and zeros in every kernel: where a left fold has them, with the bits of the reference."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def test_minus_zero_survives(words: Device) -> None:
 
 
 def test_the_device_s_own_floats_give_the_same_bits(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it has none both are computed on words, and compared with the oracle all the same."""
+    """Where it has none both are computed on words, and compared with the reference all the same."""
     cases = [(numbers((3, 70_000), np.float64, operator), operator) for operator in UFUNCS]
     chosen = [scan(device, x, operator, 1) for x, operator in cases]
     monkeypatch.setattr(device, "limits", replace(device.limits, float64=False))

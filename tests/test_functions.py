@@ -302,9 +302,9 @@ def test_out_that_overlaps_in_two_dimensions(device: dmlgpu.Device, dtype: str, 
         (lambda x: reference.cumulative(x, "product", axis=0), lambda x, **k: dmlgpu.cumulative_prod(x, axis=0, **k)),
         (lambda x: reference.round(x, "half_away"), lambda x, **k: dmlgpu.round(x, mode="half_away", **k)),
     ]
-    for oracle, call in calls:
+    for on_numpy, call in calls:
         there, memory, expected = dmlgpu.asarray(start, device), start.copy(), start.copy()
-        written(expected)[...] = oracle(read(start))
+        written(expected)[...] = on_numpy(read(start))
         keep = {} if call is calls[2][1] else {"dtype": dtype}
         call(read(there), out=written(there), **keep)
         same(there, expected)

@@ -1,7 +1,7 @@
 """A slice's bits depend on its elements, the operator and the direction, and on nothing else.
 
 Each test computes the same slices in two ways or more and compares the results with each other, bit for bit; that they
-are also the oracle's is what the tests of the kernels show. Random layouts against the oracle are in
+are also the reference's is what the tests of the kernels show. Random layouts against the reference are in
 test_scan_properties.py, workgroups that stop in the middle of a chain in test_exceptional.py.
 """
 

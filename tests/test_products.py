@@ -17,7 +17,7 @@ from dmlgpu.planning.plan import KERNELS
 from dmlgpu.planning.windows import TILE
 from dmlgpu.runtime.device import Device
 
-from . import oracle_slow as slow
+from . import reference_slow as slow
 from .harness import check_scan, scan
 from .mutation.alterations import alterations
 from .mutation.bench import Bench

@@ -1,4 +1,4 @@
-"""The oracle's scans: against a slow version, against exact arithmetic, and in the corners."""
+"""The reference's scans: against a slow version, against exact arithmetic, and in the corners."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dmlgpu import reference
 
-from . import oracle_slow as slow
+from . import reference_slow as slow
 
 SHORT = (1, 2, 15, 16, 17, 31, 255, 256, 257, 4095, 4096, 4097)
 

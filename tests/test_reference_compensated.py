@@ -1,4 +1,4 @@
-"""The oracle's compensated sums: against a slow version, against exact arithmetic, and in the corners."""
+"""The reference's compensated sums: against a slow version, against exact arithmetic, and in the corners."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dmlgpu import reference
 from dmlgpu.reference.compensated import Compensated
 
-from . import oracle_slow as slow
+from . import reference_slow as slow
 
 Floats = NDArray[np.float32]
 Pair = tuple[np.float32, np.float32]
@@ -45,8 +45,8 @@ def slow_combine(a: Pair, b: Pair) -> Pair:
 
 def pairs(x: Floats, y: Floats) -> NDArray[np.void]:
     """Return the pairs that stand for x + y."""
-    oracle = Compensated()
-    return oracle.combine(oracle.take(x), oracle.take(y))
+    arithmetic = Compensated()
+    return arithmetic.combine(arithmetic.take(x), arithmetic.take(y))
 
 
 @pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 255, 256, 257, 4097, 66_000])

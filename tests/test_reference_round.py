@@ -1,4 +1,4 @@
-"""The oracle's rounding modes: against the table of corners, exact fractions and NumPy's own functions."""
+"""The reference's rounding modes: against the table of corners, exact fractions and NumPy's own functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle's conversions and comparisons, and its notice of subnormal numbers."""
+"""The reference's conversions and comparisons, and its notice of subnormal numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from dmlgpu import reference
 
-from . import oracle_slow as slow
+from . import reference_slow as slow
 
 # Conversions
 

@@ -1,4 +1,4 @@
-"""The scan kernels against the oracle, bit for bit: types, lengths, layouts, sizes."""
+"""The scan kernels against the reference, bit for bit: types, lengths, layouts, sizes."""
 
 from __future__ import annotations
 

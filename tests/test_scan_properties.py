@@ -1,4 +1,4 @@
-"""Random scans and roundings at random layouts against the oracle, bit for bit."""
+"""Random scans and roundings at random layouts against the reference, bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle: the canonical order, the rounding modes and conversions in NumPy, independent of the kernels.
+"""The reference: the canonical order, the rounding modes and conversions in NumPy, independent of the kernels.
 
 What every kernel's bits are compared with; written to be read as the specification, from `order` on.
 """

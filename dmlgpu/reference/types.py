@@ -1,4 +1,4 @@
-"""The element types of the oracle, and the operators on them."""
+"""The element types of the reference, and the operators on them."""
 
 from __future__ import annotations
 

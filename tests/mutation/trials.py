@@ -1,4 +1,4 @@
-"""What an altered shader is tried on: a case, run as a plan over buffers of noise, compared with the oracle's bits."""
+"""What an altered shader is tried on: a case, run as a plan over buffers of noise and compared with the reference."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Trial:
     def caught(self, device: Device) -> bool:
         """Run it, and return whether the result, or memory beside it, is not as it should be.
 
-        The first run is with the shaders as they are; it asserts that the result is the oracle's.
+        The first run is with the shaders as they are; it asserts that the result is the reference's.
         """
         after, written = self._run(device)
         if self._expected is None:
