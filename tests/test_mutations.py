@@ -13,9 +13,9 @@ from dmlgpu.runtime.device import Device
 from .mutation.__main__ import PAGE, judge, shader_texts
 from .mutation.alterations import Alteration, alterations
 from .mutation.bench import Bench
-from .mutation.justifications import entries, read
+from .mutation.justifications import CLASSES, Reason, entries, read
 from .mutation.page import page
-from .mutation.results import PATH, Results
+from .mutation.results import PATH, Results, digest
 from .mutation.trials import Trial
 
 SOURCE = """\
@@ -112,7 +112,7 @@ def test_results_of_a_stopped_run_are_kept(tmp_path: Path, bench: Bench) -> None
     results.write()
     results = Results(tmp_path / "results.json", tmp_path / "cache.json")
     assert results.get(every[0], SOURCE) is None
-    assert results.get(every[1], SOURCE + " ") is None, "what came of another version"
+    assert results.get(every[1], SOURCE + "const B = 2u;") is None, "what came of another version"
     results.add(every[0], SOURCE, outcome)
     assert results.complete("f.wgsl", SOURCE, every)
     assert results.is_complete("f.wgsl", SOURCE)
@@ -125,20 +125,31 @@ def test_reasons(tmp_path: Path) -> None:
     keys = [one.key for one in alterations(SOURCE, "f.wgsl")]
     path = tmp_path / "justified.toml"
     text = entries(keys)
-    path.write_text(text.replace('""""""', '"None\nis."'.replace("\n", " ")), encoding="utf-8")
-    assert read(path) == dict.fromkeys(keys, "None is.")
-    path.write_text(text, encoding="utf-8")
+    classified = text.replace('class = ""', 'class = "same"')
+    path.write_text(classified.replace('""""""', '"None is."'), encoding="utf-8")
+    assert read(path) == dict.fromkeys(keys, Reason("None is.", "same"))
+    path.write_text(classified, encoding="utf-8")
     with pytest.raises(ValueError, match="no reason"):
         read(path)
+    path.write_text(text.replace('""""""', '"None is."'), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"the class of .* is ''; it must be one of same, unused"):
+        read(path)
+
+
+def test_comments_are_no_part_of_a_version() -> None:
+    assert digest("// A sum.\nlet a = 1u; // one\n") == digest("\nlet a = 1u;\n// The sum.\n")
+    assert digest("let a = 1u;") != digest("let a = 2u;")
 
 
 def test_the_page_and_the_reasons_are_of_these_results(tmp_path: Path) -> None:
     results, reasons = Results(PATH, tmp_path / "none.json"), read()
     assert PAGE.read_text(encoding="utf-8") == page(results, reasons), "make mutation MUTATION_ARGS=--page"
     assert judge(results, reasons) == []
+    assert {reason.kind for reason in reasons.values()} <= set(CLASSES)
     texts = shader_texts()
     for file, record in results.records.items():
-        assert record.counts.get("survived", 0) == len(record.survivors)
+        assert record.counts.get("survived", 0) == len(record.survivors) == sum(one[1] for one in record.kinds.values())
+        assert sum(record.counts.values()) == sum(one[0] for one in record.kinds.values())
         if results.is_complete(file, texts.get(file, "")):
             every: list[Alteration] = alterations(texts[file], file)
             assert sum(record.counts.values()) == len(every)

@@ -12,7 +12,7 @@ from dmlgpu import shaders
 
 from .alterations import Alteration, Key, alterations
 from .justifications import PATH as REASONS
-from .justifications import entries, read
+from .justifications import Reason, entries, read
 from .page import page
 from .results import PATH as RESULTS
 from .results import Results
@@ -98,11 +98,14 @@ def _judge(results: Results, texts: Mapping[str, str]) -> int:
     PAGE.write_text(page(results, reasons), encoding="utf-8")
     problems = judge(results, reasons)
     print("\n".join(problems))
-    print("docs/mutations.md has the table")
+    changed = [name for name in texts if not results.is_complete(name, texts[name])]
+    if changed:
+        print(f"not tried as they are now: {', '.join(changed)}")
+    print("docs/mutations.md has the counts")
     return 1 if problems else 0
 
 
-def judge(results: Results, reasons: Mapping[Key, str]) -> list[str]:
+def judge(results: Results, reasons: Mapping[Key, Reason]) -> list[str]:
     """Return a line for each survivor without a reason and each reason without a survivor."""
     problems = []
     for file, record in results.records.items():

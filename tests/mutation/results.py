@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,8 +20,9 @@ PATH = Path(__file__).with_name("results.json")
 
 
 def digest(text: str) -> str:
-    """Return the first digits of a text's SHA-256."""
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    """Return the first digits of the SHA-256 of a shader file's code: without comments and the space around lines."""
+    lines = (re.sub(r"//.*", "", line).strip() for line in text.splitlines())
+    return hashlib.sha256("\n".join(filter(None, lines)).encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True)
@@ -30,15 +32,18 @@ class Record:
     Attributes
     ----------
     text : str
-        The digest of the file as it was then.
+        The digest of the file's code as it was then.
     counts : mapping of str to int
         How many alterations came to each state, see `Outcome`.
+    kinds : mapping of str to sequence of int
+        For each kind of `Alteration`: how many there are, and how many survived.
     survivors : sequence of sequence
         Function, line, altered line and number of those that survived: their keys without the file.
     """
 
     text: str
     counts: Mapping[str, int]
+    kinds: Mapping[str, Sequence[int]]
     survivors: Sequence[Sequence[Any]]
 
     def keys(self, file: str) -> list[Key]:
@@ -94,12 +99,18 @@ class Results:
 
     def complete(self, file: str, text: str, every: Iterable[Alteration]) -> bool:
         """Keep what came of a file for good, if all its alterations were tried."""
-        outcomes = [(one, self.get(one, text)) for one in every]
-        counts = Counter(outcome.state for _, outcome in outcomes if outcome is not None)
-        if counts.total() < len(outcomes):
-            return False
-        survivors = [one.key[1:] for one, outcome in outcomes if outcome is not None and outcome.state == "survived"]
-        self.records[file] = Record(digest(text), dict(sorted(counts.items())), survivors)
+        states: list[tuple[Alteration, str]] = []
+        for one in every:
+            outcome = self.get(one, text)
+            if outcome is None:
+                return False
+            states.append((one, outcome.state))
+        self.records[file] = Record(
+            digest(text),
+            dict(sorted(Counter(state for _, state in states).items())),
+            _by_kind(states),
+            [one.key[1:] for one, state in states if state == "survived"],
+        )
         return True
 
     def write_cache(self) -> None:
@@ -114,3 +125,12 @@ class Results:
 
     def _of(self, file: str, text: str) -> dict[str, list[Any]]:
         return self._found.setdefault(f"{file} {digest(text)}", {})
+
+
+def _by_kind(states: Iterable[tuple[Alteration, str]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for one, state in states:
+        counts = found.setdefault(one.kind, [0, 0])
+        counts[0] += 1
+        counts[1] += state == "survived"
+    return dict(sorted(found.items()))
