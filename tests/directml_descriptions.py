@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dmlgpu import directml as dml
-from dmlgpu.directml.placement import view
 from dmlgpu.directml.tensor_rules import layout
 from dmlgpu.dtypes import ELEMENT_TYPES, ElementType
 
@@ -166,7 +165,7 @@ def arrays(draw: st.DrawFn, struct: Any) -> NDArray[Any]:
     else:
         limits = np.iinfo(element.dtype)
         flat = rng.integers(limits.min, limits.max, count, element.dtype, endpoint=True)
-    return view(flat, where)
+    return where.view(flat)
 
 
 def descriptions(structures: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

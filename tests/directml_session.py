@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from dmlgpu import directml as dml
 from dmlgpu import reference
-from dmlgpu.directml.placement import view
 from dmlgpu.directml.tensor_rules import layout
 from dmlgpu.dtypes import by_dml_value
 
@@ -162,7 +161,7 @@ def _view(memory: NDArray[np.uint8], offset: int, tensor: dml.DML_BUFFER_TENSOR_
     element = by_dml_value(int(tensor.DataType))
     assert element is not None
     end = offset + layout(tensor).extent[1] * element.itemsize
-    return view(memory[offset:end].view(element.dtype), layout(tensor))
+    return layout(tensor).view(memory[offset:end].view(element.dtype))
 
 
 def put(memory: NDArray[np.uint8], offset: int, tensor: dml.DML_BUFFER_TENSOR_DESC, x: NDArray[Any]) -> None:

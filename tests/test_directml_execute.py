@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import dmlgpu
 from dmlgpu import directml as dml
 from dmlgpu import reference
-from dmlgpu.directml.placement import image, view
+from dmlgpu.directml.placement import image
 from dmlgpu.directml.tensor_rules import layout
 from dmlgpu.dtypes import ELEMENT_TYPES, by_name
 from dmlgpu.errors import (
@@ -429,7 +429,7 @@ def test_image_of_a_padded_transposed_tensor() -> None:
     x = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
     flat = image(x, where, "")
     assert flat.tolist() == [1, 4, 0, 0, 2, 5, 0, 0, 3, 6]
-    assert view(flat, where).tolist() == x.tolist()
+    assert where.view(flat).tolist() == x.tolist()
 
 
 def test_image_of_a_packed_tensor_copies_nothing() -> None:

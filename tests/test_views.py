@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes
 from numpy.typing import NDArray
 
-from dmlgpu.arrays import views
 from dmlgpu.arrays.host import memory_order
 from dmlgpu.errors import ArgumentError, ArrayIndexError, AxisError, DmlGpuError
-from dmlgpu.layout import Layout
+from dmlgpu.layout import Layout, check_sizes
 
 from .views import view_steps
 
@@ -37,17 +36,17 @@ class Shadow:
         self.values = values
 
     def __getitem__(self, key: Any) -> Shadow:
-        return Shadow(views.take(self.layout, key), self.values)
+        return Shadow(self.layout.take(key), self.values)
 
     def transpose(self, axes: tuple[int, ...]) -> Shadow:
-        return Shadow(views.transpose(self.layout, axes), self.values)
+        return Shadow(self.layout.transpose(axes), self.values)
 
     def broadcast_to(self, shape: tuple[int, ...]) -> Shadow:
-        return Shadow(views.broadcast(self.layout, shape), self.values)
+        return Shadow(self.layout.broadcast(shape), self.values)
 
     def reshape(self, shape: tuple[int, ...]) -> Shadow:
-        sizes = views.resolve_sizes(self.layout.count, shape)
-        layout = views.reshape(self.layout, sizes)
+        sizes = self.elements().reshape(shape).shape
+        layout = self.layout.reshape(shape)
         assert (layout is not None) == self.reshapes_without_copy(sizes)
         if layout is None:
             return Shadow(Layout.packed(sizes), self.elements())
@@ -118,40 +117,40 @@ LAYOUT = Layout.packed((2, 3))
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: views.take(LAYOUT, 2), ArrayIndexError, "index 2 is out of range for axis 0 of size 2"),
-        (lambda: views.take(LAYOUT, (0, -4)), ArrayIndexError, "index -4 .* axis 1 of size 3"),
-        (lambda: views.take(LAYOUT, (0, 0, 0)), ArrayIndexError, "3 indices for an array of 2 dimensions"),
-        (lambda: views.take(LAYOUT, (..., ...)), ArrayIndexError, "2 ellipses .*give one"),
+        (lambda: LAYOUT.take(2), ArrayIndexError, "index 2 is out of range for axis 0 of size 2"),
+        (lambda: LAYOUT.take((0, -4)), ArrayIndexError, "index -4 .* axis 1 of size 3"),
+        (lambda: LAYOUT.take((0, 0, 0)), ArrayIndexError, "3 indices for an array of 2 dimensions"),
+        (lambda: LAYOUT.take((..., ...)), ArrayIndexError, "2 ellipses .*give one"),
         (
-            lambda: views.take(LAYOUT, [0, 1]),
+            lambda: LAYOUT.take([0, 1]),
             ArrayIndexError,
             r"an index is \[0, 1\] of type list; only integers, slices, .*\.numpy\(\)",
         ),
-        (lambda: views.take(LAYOUT, np.array([True, False])), ArrayIndexError, "of type ndarray; only integers"),
-        (lambda: views.take(LAYOUT, True), ArrayIndexError, "an index is True of type bool; only integers"),
-        (lambda: views.take(LAYOUT, 1.0), ArrayIndexError, "an index is 1.0 of type float; only integers"),
-        (lambda: views.transpose(LAYOUT, (0, 2)), AxisError, "axis 2"),
-        (lambda: views.take(LAYOUT, slice(None, None, 0)), ArrayIndexError, "a slice's step is 0: give another"),
-        (lambda: views.take(LAYOUT, slice(0, 1.5)), ArrayIndexError, "a slice's stop is 1.5 of type float; give an"),
-        (lambda: views.take(LAYOUT, slice(True, 2)), ArrayIndexError, "a slice's start is True of type bool"),
-        (lambda: views.take(LAYOUT, 10**5000), ArrayIndexError, "index an integer of some 5001 digits is out"),
-        (lambda: views.take(Layout((0,), (1,)), 0), ArrayIndexError, "axis 0 of size 0: it has no element"),
-        (lambda: views.transpose(LAYOUT, (0, 0)), ArgumentError, r"axes is \(0, 0\) .* 2 dimensions: name each"),
-        (lambda: views.transpose(LAYOUT, (0,)), ArgumentError, r"axes is \(0,\) .* 2 dimensions: name each"),
-        (lambda: views.resolve_sizes(6, (4,)), ArgumentError, r"shape is \(4,\) for an array of 6 elements: give"),
-        (lambda: views.resolve_sizes(6, (4, -1)), ArgumentError, "6 elements"),
-        (lambda: views.resolve_sizes(0, (0, -1)), ArgumentError, "0 elements"),
-        (lambda: views.resolve_sizes(6, (-1, -1)), ArgumentError, r"shape is \(-1, -1\); .*-1 for at most one"),
-        (lambda: views.resolve_sizes(6, (-2, -3)), ArgumentError, r"shape is \(-2, -3\); give sizes of 0 or more"),
+        (lambda: LAYOUT.take(np.array([True, False])), ArrayIndexError, "of type ndarray; only integers"),
+        (lambda: LAYOUT.take(True), ArrayIndexError, "an index is True of type bool; only integers"),
+        (lambda: LAYOUT.take(1.0), ArrayIndexError, "an index is 1.0 of type float; only integers"),
+        (lambda: LAYOUT.transpose((0, 2)), AxisError, "axis 2"),
+        (lambda: LAYOUT.take(slice(None, None, 0)), ArrayIndexError, "a slice's step is 0: give another"),
+        (lambda: LAYOUT.take(slice(0, 1.5)), ArrayIndexError, "a slice's stop is 1.5 of type float; give an"),
+        (lambda: LAYOUT.take(slice(True, 2)), ArrayIndexError, "a slice's start is True of type bool"),
+        (lambda: LAYOUT.take(10**5000), ArrayIndexError, "index an integer of some 5001 digits is out"),
+        (lambda: Layout((0,), (1,)).take(0), ArrayIndexError, "axis 0 of size 0: it has no element"),
+        (lambda: LAYOUT.transpose((0, 0)), ArgumentError, r"axes is \(0, 0\) .* 2 dimensions: name each"),
+        (lambda: LAYOUT.transpose((0,)), ArgumentError, r"axes is \(0,\) .* 2 dimensions: name each"),
+        (lambda: Layout.packed((6,)).reshape((4,)), ArgumentError, r"shape is \(4,\) for an array of 6 elements: give"),
+        (lambda: Layout.packed((6,)).reshape((4, -1)), ArgumentError, "6 elements"),
+        (lambda: Layout.packed((0,)).reshape((0, -1)), ArgumentError, "0 elements"),
+        (lambda: Layout.packed((6,)).reshape((-1, -1)), ArgumentError, r"shape is \(-1, -1\); .*-1 for at most one"),
+        (lambda: Layout.packed((6,)).reshape((-2, -3)), ArgumentError, r"shape is \(-2, -3\); give sizes of 0 or more"),
         (
-            lambda: views.broadcast(LAYOUT, (3, 3)),
+            lambda: LAYOUT.broadcast((3, 3)),
             ArgumentError,
             r"shape is \(3, 3\), to which .* \(2, 3\) cannot be broadcast",
         ),
-        (lambda: views.broadcast(LAYOUT, (3,)), ArgumentError, "cannot be broadcast"),
-        (lambda: views.check_size((1,) * 9), ArgumentError, "9 dimensions; at most 8"),
-        (lambda: views.check_size((2**16, 2**16)), ArgumentError, "4294967296 elements; at most 2\\^32-1"),
-        (lambda: views.check_size((0, 2**33)), ArgumentError, r"shape \(0, 8589934592\) has sizes other than 0"),
+        (lambda: LAYOUT.broadcast((3,)), ArgumentError, "cannot be broadcast"),
+        (lambda: check_sizes((1,) * 9), ArgumentError, "9 dimensions; at most 8"),
+        (lambda: check_sizes((2**16, 2**16)), ArgumentError, "4294967296 elements; at most 2\\^32-1"),
+        (lambda: check_sizes((0, 2**33)), ArgumentError, r"shape \(0, 8589934592\) has sizes other than 0"),
     ],
 )
 def test_errors_name_the_value_and_the_limit(call: Any, error: type[Exception], text: str) -> None:

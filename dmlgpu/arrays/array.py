@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..arguments import flag, integers
 from ..dtypes import BOOL, by_argument
 from ..errors import ArgumentError, ArrayTypeError, said, shown, with_type
-from ..layout import Layout
-from . import views as _views
+from ..layout import Layout, check_sizes
 from .host import host_array
 from .tensors import Tensor, download, download_async, packed, resolve, upload
 
@@ -159,7 +158,7 @@ class DeviceArray:
         (3, 4, 2)
         """
         reverse = not axes or (len(axes) == 1 and axes[0] is None)
-        return self._view(_views.transpose(self._tensor.layout, None if reverse else _one_tuple(axes, "axes")))
+        return self._view(self._tensor.layout.transpose(None if reverse else _one_tuple(axes, "axes")))
 
     def reshape(self, *shape: Any) -> DeviceArray:
         """Return the elements, in C order, with another shape.
@@ -185,8 +184,8 @@ class DeviceArray:
         array([[0, 1, 2],
                [3, 4, 5]])
         """
-        sizes = _views.resolve_sizes(self.size, _one_tuple(shape, "shape"))
-        layout = _views.reshape(self._tensor.layout, sizes)
+        sizes = _one_tuple(shape, "shape")
+        layout = self._tensor.layout.reshape(sizes)
         return self.copy().reshape(sizes) if layout is None else self._view(layout)
 
     def broadcast_to(self, shape: int | Sequence[SupportsIndex]) -> DeviceArray:
@@ -211,14 +210,14 @@ class DeviceArray:
         >>> dmlgpu.cumulative_sum(ones).numpy()
         array([1, 2, 3, 4, 5])
         """
-        return self._view(_views.broadcast(self._tensor.layout, integers(shape, "shape")))
+        return self._view(self._tensor.layout.broadcast(integers(shape, "shape")))
 
     def __getitem__(self, key: Any) -> DeviceArray:
-        return self._view(_views.take(self._tensor.layout, key))
+        return self._view(self._tensor.layout.take(key))
 
     def _view(self, layout: Layout) -> DeviceArray:
         self._tensor.check_live()
-        _views.check_size(layout.sizes, "the view")
+        check_sizes(layout.sizes, "the view")
         return DeviceArray(Tensor(self._tensor.buffer, self._tensor.element, layout))
 
     def copy(self) -> DeviceArray:
@@ -420,7 +419,7 @@ def asarray(x: ArrayLike | DeviceArray, /, device: Device | str | int | None = N
             return x
         return DeviceArray(upload(resolve(device), x.numpy()))
     array = host_array(x)
-    _views.check_size(array.shape)
+    check_sizes(array.shape)
     return DeviceArray(upload(resolve(device), array))
 
 

@@ -11,10 +11,9 @@ from numpy.typing import DTypeLike
 from ..arguments import integer, integers
 from ..dtypes import by_argument
 from ..errors import ArgumentError, ArrayTypeError, shown, with_type
-from ..layout import Layout, packed_strides
+from ..layout import Layout, check_sizes, packed_strides
 from .array import DeviceArray
 from .tensors import Tensor, import_runtime, resolve
-from .views import check_size
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
@@ -85,7 +84,7 @@ def from_wgpu(
     sizes = integers(shape, "shape")
     if any(size < 0 for size in sizes):
         raise ArgumentError(f"shape is {shown(sizes)}; no size may be negative: give sizes of 0 or more")
-    check_size(sizes, "the array")
+    check_sizes(sizes, "the array")
     home = resolve(_owner(buffer) if device is None else device)
     memory = home.wrap_buffer(buffer)
     if strides is None:

@@ -14,12 +14,11 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..arguments import choice, flag, integer
 from ..dtypes import BOOL, ElementType, by_argument, by_dtype, result_type
 from ..errors import ArgumentError, ArrayTypeError, AxisError, DeviceMemoryError
-from ..layout import Layout
+from ..layout import Layout, check_sizes, resolve_axis
 from ..planning.problem import Operator, Precision, RoundingMode, check_precision, round_problem, scan_problem
 from .array import DeviceArray
 from .host import host_array, host_empty
 from .tensors import Tensor, apart, assign, empty, resolve, run, upload
-from .views import check_size, same_places, take
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
@@ -117,7 +116,7 @@ def round_array(
         with apart(source, target) as readable:
             if element.kind == "float":
                 run(round_problem(element, rounding, readable.layout, target.layout), readable, target)
-            elif readable.buffer is not target.buffer or not same_places(readable.layout, target.layout):
+            elif readable.buffer is not target.buffer or not readable.layout.same_places(target.layout):
                 assign(readable, target)
 
     if element.kind != "float" and isinstance(array, np.ndarray):  # only a copy: no reason to visit a device
@@ -130,7 +129,7 @@ def round_array(
 
 def _checked(x: ArrayLike | DeviceArray) -> NDArray[Any] | DeviceArray:
     array = x if isinstance(x, DeviceArray) else host_array(x)
-    check_size(array.shape)
+    check_sizes(array.shape)
     return array
 
 
@@ -140,10 +139,7 @@ def _scan_axis(axis: SupportsIndex | None, rank: int) -> int:
         if rank != 1:
             raise AxisError(None, rank)
         return 0
-    along = integer(axis, "axis")
-    if not -rank <= along < rank:
-        raise AxisError(along, rank)
-    return along % rank
+    return resolve_axis(integer(axis, "axis"), rank)
 
 
 def _scan_element(source: ElementType, dtype: DTypeLike | None, out: NDArray[Any] | DeviceArray | None) -> ElementType:
@@ -167,8 +163,8 @@ def _split(target: Tensor, axis: int, reverse: bool) -> tuple[Tensor, Tensor]:
     edge, rest = (slice(last, None), slice(0, last)) if reverse else (slice(0, 1), slice(1, None))
     before = (slice(None),) * axis
     return (
-        Tensor(target.buffer, target.element, take(target.layout, (*before, edge))),
-        Tensor(target.buffer, target.element, take(target.layout, (*before, rest))),
+        Tensor(target.buffer, target.element, target.layout.take((*before, edge))),
+        Tensor(target.buffer, target.element, target.layout.take((*before, rest))),
     )
 
 
@@ -197,7 +193,7 @@ def _execute(
     `operate` gets the input and the output, which has at least one element and may overlap the input. Data of the host
     is worked on in place where that can be, if `in_place`, and else only where memory is short.
     """
-    check_size(sizes, "the result")
+    check_sizes(sizes, "the result")
     if isinstance(array, DeviceArray):
         home = _home(array, device)
         with home.section:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dtypes import ElementType, by_dtype, by_name
+from ..dtypes import ElementType, by_dtype
 from ..errors import ReleasedArrayError
 from ..layout import Layout, overlap
 from ..planning.problem import ElementwiseProblem, ScanProblem, convert_problem
 from ..sections import Section
 from .host import host_empty, memory_order
-from .views import same_places
 
 if TYPE_CHECKING:
     from ..runtime.device import Buffer, Device
@@ -146,21 +145,12 @@ def packed(source: Tensor, element: ElementType, *, temporary: bool = False) -> 
     return target
 
 
-def _bytes(tensor: Tensor) -> Layout:
-    """Return where the bytes of a tensor lie, so that tensors of different types can be compared."""
-    layout, itemsize = tensor.layout, tensor.element.itemsize
-    strides = (*(stride * itemsize for stride in layout.strides), 1)
-    return Layout((*layout.sizes, itemsize), strides, layout.offset * itemsize)
-
-
-def _collide(read: Layout, written: Layout) -> bool:
-    return overlap(read, written) and not same_places(read, written)
-
-
 def apart(source: Tensor, target: Tensor) -> AbstractContextManager[Tensor]:
     """Give `source`, or a temporary copy of it if an operator that writes `target` would overwrite what it reads."""
-    if source is not target and source.buffer is target.buffer and _collide(_bytes(source), _bytes(target)):
-        return _copied(source)
+    if source is not target and source.buffer is target.buffer:
+        read, written = (tensor.layout.in_bytes(tensor.element.itemsize) for tensor in (source, target))
+        if overlap(read, written) and not read.same_places(written):
+            return _copied(source)
     return nullcontext(source)
 
 
@@ -184,8 +174,8 @@ def download(source: Tensor) -> NDArray[Any]:
         source.device.download(source.buffer, source.layout.offset * source.element.itemsize, out)
         return out
     with source.device.section, _readable(source) as readable:
-        start, raw, view = _landing(readable)
-        readable.device.download(readable.buffer, start, raw)
+        start, landing, view = _landing(readable)
+        readable.device.download(readable.buffer, start, landing)
     return _contiguous(view)
 
 
@@ -198,8 +188,8 @@ async def download_async(source: Tensor) -> NDArray[Any]:
     if source.layout.count == 0:
         return host_empty(source.layout.sizes, source.element)
     with _readable(source) as readable:
-        start, raw, view = _landing(readable)
-        await readable.device.download_async(readable.buffer, start, raw)
+        start, landing, view = _landing(readable)
+        await readable.device.download_async(readable.buffer, start, landing)
     return _contiguous(view)
 
 
@@ -212,14 +202,12 @@ def _readable(source: Tensor) -> AbstractContextManager[Tensor]:
     return _copied(source)
 
 
-def _landing(source: Tensor) -> tuple[int, NDArray[np.uint8], NDArray[Any]]:
-    """Return the byte to download from, bytes to download into, and where the elements are among them."""
-    layout, itemsize = source.layout, source.element.itemsize
+def _landing(source: Tensor) -> tuple[int, NDArray[Any], NDArray[Any]]:
+    """Return the byte to download from, an array to download into, and where the elements are in it."""
+    layout = source.layout
     low, high = layout.extent
-    raw = host_empty(((high - low) * itemsize,), by_name("uint8"))
-    strides = tuple(stride * itemsize for stride in layout.strides)
-    offset = (layout.offset - low) * itemsize
-    return low * itemsize, raw, np.ndarray(layout.sizes, source.element.dtype, raw, offset, strides)
+    landing = host_empty((high - low,), source.element)
+    return low * source.element.itemsize, landing, replace(layout, offset=layout.offset - low).view(landing)
 
 
 def _contiguous(view: NDArray[Any]) -> NDArray[Any]:

@@ -18,12 +18,10 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from .. import reference
 from ..errors import DeviceReleasedError, SoftwareAdapterWarning
-from ..layout import Layout
 from .cases import Case
 from .elements import random_words
 
@@ -235,7 +233,7 @@ def compute(device: Device, case: Case) -> tuple[NDArray[Any], str | None]:
     x = case.x()
     elements = max(source.extent[1], target.extent[1]) if one_buffer else source.extent[1]
     host_input = _noise(elements, x.dtype, "input")
-    _view(host_input, source)[...] = x
+    source.view(host_input)[...] = x
     before = host_input if one_buffer else _noise(target.extent[1], case.result_type.dtype, "output")
     after = np.empty_like(before)
     memory = []
@@ -251,9 +249,9 @@ def compute(device: Device, case: Case) -> tuple[NDArray[Any], str | None]:
         finally:
             for buffer in memory:
                 buffer.release()
-    written = _view(after, target)
+    written = target.view(after)
     result = written.copy()
-    written[...] = _view(before, target)
+    written[...] = target.view(before)
     stray = np.flatnonzero(after.view(np.uint8) != before.view(np.uint8))
     if not stray.size:
         return result, None
@@ -269,12 +267,6 @@ def digest(result: NDArray[Any]) -> str:
         quiet = (1 << (8 * data.itemsize - 1)) - (1 << (mantissa_bits - 1))  # exponent and first mantissa bit
         data = np.where(np.isnan(data), bits.dtype.type(quiet), bits)
     return hashlib.sha256(data.astype(data.dtype.newbyteorder("<"), copy=False).tobytes()).hexdigest()
-
-
-def _view(memory: NDArray[Any], layout: Layout) -> NDArray[Any]:
-    """Return a layout's elements in memory."""
-    strides = [stride * memory.itemsize for stride in layout.strides]
-    return as_strided(memory[layout.offset :], layout.sizes, strides)
 
 
 def _noise(elements: int, dtype: np.dtype[Any], name: str) -> NDArray[Any]:

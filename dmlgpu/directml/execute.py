@@ -16,7 +16,7 @@ from .fields import a_kind_of
 from .hresults import invalid_argument
 from .mapping import operator_problem
 from .operator_rules import Description, ValidOperator, validate_operator
-from .placement import image, view
+from .placement import image
 from .tensor_rules import layout
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def execute(desc: Description, array: NDArray[Any], *, device: Device | str | in
         gpu.run(operator_problem(operator), input_buffer, output_buffer)
         flat = np.empty(target.extent[1], operator.element.dtype)
         gpu.download(output_buffer, 0, flat)
-    return flat.reshape(target.sizes) if target.is_packed else view(flat, target).copy()
+    return flat.reshape(target.sizes) if target.is_packed else target.view(flat).copy()
 
 
 def _check_array(array: NDArray[Any], operator: ValidOperator) -> NDArray[Any]:

@@ -10,13 +10,7 @@ from numpy.typing import NDArray
 from ..layout import Layout
 from .hresults import invalid_argument
 
-__all__ = ["image", "view"]
-
-
-def view(flat: NDArray[Any], layout: Layout) -> NDArray[Any]:
-    """Return the elements of a tensor inside the contents of its buffer, as a view of shape ``layout.sizes``."""
-    strides = tuple(stride * flat.itemsize for stride in layout.strides)
-    return np.ndarray(layout.sizes, flat.dtype, buffer=flat, offset=layout.offset * flat.itemsize, strides=strides)
+__all__ = ["image"]
 
 
 def image(array: NDArray[Any], layout: Layout, where: str) -> NDArray[Any]:
@@ -44,7 +38,7 @@ def image(array: NDArray[Any], layout: Layout, where: str) -> NDArray[Any]:
     if layout.is_packed:
         return np.ascontiguousarray(array).reshape(-1)
     flat = np.zeros(layout.extent[1], array.dtype)
-    placed = view(flat, layout)
+    placed = layout.view(flat)
     placed[...] = array
     if not layout.is_disjoint:
         bits = np.dtype(f"u{array.itemsize}")

@@ -339,16 +339,11 @@ def programs(corpus: list[str]) -> st.SearchStrategy[str]:
 
 
 WATCHED = [
-    "_arguments",
-    "_host",
-    "_operations",
-    "_tensors",
-    "_views",
-    "array",
-    "dtypes",
-    "errors",
-    "functions",
-    "interop",
-    "problem",
+    "arguments.py",
+    "arrays",
+    "dtypes.py",
+    "errors.py",
+    "layout.py",
+    "planning/problem.py",
 ]
 PROGRAMS = Target("programs", programs, check_program, tuple(WATCHED))

@@ -19,6 +19,8 @@ import dmlgpu
 FOLDER = Path(__file__).parents[1] / "data" / "fuzz"
 """Where the corpora are: a file for each target, an input on each line."""
 
+_PACKAGE = Path(dmlgpu.__file__).parent
+
 Arc = tuple[str, int, int]
 
 
@@ -44,6 +46,10 @@ class Target:
     inputs: Callable[[list[str]], SearchStrategy[str]]
     check: Callable[[str], set[Any] | None]
     watched: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name in self.watched:
+            assert list(_PACKAGE.glob(f"{name}*")), f"the target {self.name} watches {name}, which is not there"
 
     @property
     def path(self) -> Path:
@@ -108,8 +114,7 @@ def _cover(reached: dict[str, set[Any]], wanted: set[Any]) -> list[str]:
 @contextmanager
 def _arcs(watched: tuple[str, ...]) -> Iterator[set[Arc]]:
     """Collect the steps from line to line that are made in some modules of the package."""
-    package = Path(dmlgpu.__file__).parent
-    prefixes = tuple(str(package / name) for name in watched)
+    prefixes = tuple(str(_PACKAGE / name) for name in watched)
     found: set[Arc] = set()
 
     def calls(frame: FrameType, event: str, argument: Any) -> Any:

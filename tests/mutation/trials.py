@@ -9,14 +9,12 @@ from unittest import mock
 
 import numpy as np
 import wgpu
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from dmlgpu import reference, shaders
 from dmlgpu.bench.copying import plan_copy
 from dmlgpu.conformance import Case
 from dmlgpu.conformance.elements import random_words
-from dmlgpu.layout import Layout
 from dmlgpu.planning import scan
 from dmlgpu.planning.dispatch import PipelineKey, Plan
 from dmlgpu.planning.plan import plan_problem
@@ -112,7 +110,7 @@ class Trial:
         if written.dtype.kind != "f":
             return True
         expected = self._expected.view(after.dtype)
-        right = _view(expected, self.case.layouts()[1])
+        right = self.case.layouts()[1].view(expected)
         if not reference.same_bits(written.copy(), right.copy()):
             return True
         right = right.copy()
@@ -137,7 +135,7 @@ class Trial:
             finally:
                 for buffer in memory:
                     buffer.release()
-        return after, _view(after, self.case.layouts()[1])
+        return after, self.case.layouts()[1].view(after)
 
     def _dirty_scratch(self, device: Device) -> None:
         """Leave noise, and small numbers, where a plan expects nothing.
@@ -165,7 +163,7 @@ class Trial:
             one_buffer = self.case.placement.relation != "to"
             ends = [source.extent[1], target.extent[1]]
             host_input = _noise(max(ends) if one_buffer else ends[0], x.dtype, "input")
-            _view(host_input, source)[...] = x
+            source.view(host_input)[...] = x
             self._memory = host_input, None if one_buffer else _noise(ends[1], self.case.result_type.dtype, "output")
         return self._memory
 
@@ -173,11 +171,6 @@ class Trial:
 def _noise(elements: int, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
     words = -(-(elements + 3) * dtype.itemsize // 8)
     return random_words(words, "mutation", name).view(np.uint8)[: 8 * words].view(dtype)
-
-
-def _view(memory: NDArray[Any], layout: Layout) -> NDArray[Any]:
-    strides = [stride * memory.itemsize for stride in layout.strides]
-    return as_strided(memory[layout.offset :], layout.sizes, strides)
 
 
 _files: dict[tuple[str, tuple[tuple[str, str], ...]], frozenset[str]] = {}
