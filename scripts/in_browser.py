@@ -33,7 +33,7 @@ from chromium import PROGRAM, TARGET
 from debian import library_path
 from numpy.typing import NDArray
 
-from dmlgpu.cli.arguments import parse
+from dmlgpu.cli import parse
 from dmlgpu.cli.console import CommandError
 from dmlgpu.cli.verify import chosen_cases, verify_device
 from dmlgpu.errors import DmlGpuError

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlgpu.cli import files, main, operators, unfinished
+from dmlgpu.cli import files, main, operators
 from tests.faulty_os import FaultyOs
 
 
@@ -61,7 +61,7 @@ def child(order: dict[str, Any]) -> None:
     if order.get("largest") is not None:
         fault = limited(order["largest"])
     stand_in = FaultyOs(fault, order.get("most", 1 << 30))
-    files.os = unfinished.os = stand_in  # type: ignore[assignment]
+    files.os = stand_in  # type: ignore[assignment]
     operators._operator = numpy_in_place_of_a_device  # type: ignore[assignment]
     sys.argv = ["dmlgpu", *order["command"]]
     status = main()

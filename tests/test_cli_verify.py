@@ -208,7 +208,7 @@ class TestVerdict:
     ) -> None:
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
         monkeypatch.setenv("COLUMNS", "60")
-        assert verify.run_verify(arguments("--case", ONE)) == 0
+        assert verify.run(arguments("--case", ONE)) == 0
         _, err = capsys.readouterr()
         assert err.startswith("\r[------------------------------] 0 of 1  sum.float32.2x257.\x1b[K")
         assert err.endswith("\r\x1b[K")
@@ -216,7 +216,7 @@ class TestVerdict:
 
 
 def arguments(*options: str) -> Any:
-    from dmlgpu.cli.arguments import parse as parse_arguments
+    from dmlgpu.cli import parse as parse_arguments
 
     return parse_arguments(["verify", *options])
 

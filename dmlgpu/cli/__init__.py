@@ -9,17 +9,51 @@ left by the reader of its output dies of that signal (SIGINT, SIGPIPE, ...), whi
 
 from __future__ import annotations
 
+import argparse
 import signal
 import sys
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
+from typing import NoReturn
+
+import dmlgpu
 
 from ..errors import DmlGpuError
-from .arguments import parse
-from .console import CommandError, ReaderGoneError, complain, flush, note, open_streams
-from .unfinished import die_of
+from .console import CommandError, ReaderGoneError, complain, flush, note, open_streams, say
+from .files import die_of
 
-__all__ = ["main"]
+__all__ = ["main", "parse"]
+
+_COMMANDS = {
+    "cumsum": ("operators", "running sum along an axis"),
+    "cumprod": ("operators", "running product along an axis"),
+    "round": ("operators", "round to integers"),
+    "info": ("info", "versions, adapters, limits and drivers"),
+    "verify": ("verify", "whether this device gives the reference's bits"),
+    "bench": ("bench", "how fast this device is, against a copy and NumPy"),
+}
+"""The commands: the module that has ``add_arguments(parser)`` and ``run(arguments)``, and a line of help."""
+
+_DESCRIPTION = """\
+Cumulative sums, cumulative products and rounding on the GPU, for .npy and .csv files.
+The results have the same bits on every device."""
+
+_EPILOG = """\
+examples:
+  dmlgpu cumsum rain.csv                          show a summary of the running totals
+  dmlgpu cumsum rain.csv -o totals.csv            write them
+  dmlgpu cumprod growth.npy --axis 1 -o index.npy
+  dmlgpu round prices.csv --mode half_away -o rounded.csv
+  dmlgpu verify                                   does this device give the right bits?
+  dmlgpu bench --quick                            how fast is this device?
+  dmlgpu info                                     versions, adapters and drivers, for a bug report
+
+exit status: 0 for success; 1 if info finds no usable adapter, verify a difference, bench a wrong or slower result;
+2 for bad input, and for output that cannot be written, with one line that begins with 'dmlgpu: error:'
+
+'dmlgpu COMMAND --help' says more. The environment variable DMLGPU_ADAPTER chooses a device for all commands."""
 
 _INTERRUPTED = 128 + signal.SIGINT
 _READER_GONE = 128 + getattr(signal, "SIGPIPE", 13)  # Windows has no such signal
@@ -87,20 +121,63 @@ def _guarded(argv: list[str] | None) -> int:
 
 
 def _run(argv: list[str] | None) -> int:
-    """Parse the arguments and run the subcommand, importing no more than it needs."""
     arguments = parse(sys.argv[1:] if argv is None else argv)
-    if arguments.command == "info":
-        from .info import run_info
+    return int(arguments.run(arguments))
 
-        return run_info(arguments)
-    if arguments.command == "verify":
-        from .verify import run_verify
 
-        return run_verify(arguments)
-    if arguments.command == "bench":
-        from .bench import run_bench
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are exceptions, so that all errors look alike."""
 
-        return run_bench(arguments)
-    from .operators import run_operator
+    def error(self, message: str) -> NoReturn:
+        raise CommandError(f"{message} (see '{self.prog} --help')")
 
-    return run_operator(arguments)
+    def _print_message(self, message: str, file: object = None) -> None:
+        say(message.removesuffix("\n"))  # argparse hides that standard output cannot be written to
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Parse the arguments after the program's name.
+
+    Parameters
+    ----------
+    argv : sequence of str
+        The arguments.
+
+    Returns
+    -------
+    argparse.Namespace
+        What was given; ``command`` is the command's name, and ``run`` the function of the arguments that runs it.
+
+    Raises
+    ------
+    CommandError
+        If they are not valid.
+    SystemExit
+        After ``--help`` and ``--version``, and without a command, when help is printed; the code is 0.
+    """
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = _Parser(prog="dmlgpu", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=raw, allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"dmlgpu {dmlgpu.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    given = next((word for word in argv if not word.startswith("-")), None)
+    for name, (module, summary) in _COMMANDS.items():
+        command = commands.add_parser(name, help=summary, formatter_class=raw, allow_abbrev=False)
+        if name == given:  # the others' modules stay out: they cost time to import
+            _add_command(command, module)
+    arguments = parser.parse_args(argv)
+    if arguments.command is None:
+        parser.print_help()
+        parser.exit()
+    return arguments
+
+
+def _add_command(parser: argparse.ArgumentParser, module: str) -> None:
+    parser.add_argument(
+        "--device",
+        metavar="D",
+        help="the adapter to use: its index, or a part of its name or backend, as 'dmlgpu info' lists them; by "
+        "default DMLGPU_ADAPTER decides, else the fastest kind of adapter is taken",
+    )
+    owner = import_module(f".{module}", __name__)
+    owner.add_arguments(parser)
+    parser.set_defaults(run=owner.run)

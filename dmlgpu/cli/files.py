@@ -7,11 +7,14 @@ import io
 import math
 import os
 import secrets
+import signal
 import stat
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import IO, Any, Literal, NoReturn, cast
 
 import numpy as np
@@ -20,14 +23,15 @@ from numpy.typing import NDArray
 from ..dtypes import by_dtype
 from ..layout import MAX_DIMENSIONS, MAX_ELEMENTS
 from .console import CommandError, count
-from .unfinished import unfinished
 
 __all__ = [
+    "SIGNALS",
     "Format",
     "check_input",
     "check_output",
     "check_outputs",
     "check_replaceable",
+    "die_of",
     "input_format",
     "output_format",
     "read_npy",
@@ -48,6 +52,15 @@ _WRITE_FLAGS = (
 )  # exclusive creation follows no link
 _NO_SUCH_OPERATION = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EBADF})
 """How file systems say that they cannot flush something."""
+
+_SIGNAL_NAMES = (
+    *("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGXCPU", "SIGPOLL"),
+    *("SIGUSR1", "SIGUSR2", "SIGBREAK"),
+)
+SIGNALS = tuple(getattr(signal, name) for name in _SIGNAL_NAMES if hasattr(signal, name))
+"""The signals that end a process which does nothing about them, but for those that tell of a broken program."""
+
+_unfinished_names: set[str] = set()
 
 
 class _Raw(io.RawIOBase):
@@ -381,7 +394,7 @@ def _temporary(path: Path) -> Iterator[tuple[_Raw, str, str]]:
     target, old = _target(path)
     name = os.path.join(os.path.dirname(target), f".dmlgpu-{secrets.token_hex(6)}.tmp")
     file = None
-    with unfinished(name):
+    with _unfinished(name):
         try:
             # Until it has the old one's owner, nobody else may look into it.
             file = _Raw(os.open(name, _WRITE_FLAGS, 0o666 if old is None else 0o600))
@@ -453,3 +466,52 @@ def _adopt(path: Path, file: _Raw, name: str, old: os.stat_result) -> None:
             os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
         else:
             os.chmod(name, stat.S_IMODE(old.st_mode))
+
+
+# Signals
+
+
+@contextmanager
+def _unfinished(name: str) -> Iterator[None]:
+    """Remove a file if a signal ends the process while the context lasts.
+
+    Outside the context signals do what they always did: a driver that hangs can be ended. A signal that is ignored, as
+    under nohup, stays ignored.
+
+    Parameters
+    ----------
+    name : str
+        The file, which need not exist yet.
+    """
+    previous: dict[int, Any] = {}
+    _unfinished_names.add(name)
+    try:
+        if threading.current_thread() is threading.main_thread():  # no other may say what signals do
+            for number in SIGNALS:
+                if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                    previous[number] = signal.signal(number, _end)
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+        _unfinished_names.discard(name)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    for other in SIGNALS:  # one is enough
+        if signal.getsignal(other) is _end:
+            signal.signal(other, signal.SIG_IGN)
+    # The handler removes the files itself: an exception alone could come where nothing catches it.
+    for name in list(_unfinished_names):
+        with suppress(OSError):
+            os.unlink(name)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    die_of(number)
+
+
+def die_of(number: int) -> None:
+    """End the process by a signal, so that a shell knows why it ended; does nothing on Windows."""
+    if os.name == "posix":
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)

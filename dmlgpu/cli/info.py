@@ -6,7 +6,7 @@ import json
 import os
 import textwrap
 import warnings
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from .system import driver_files, environment, versions, vulkan_loader
 if TYPE_CHECKING:
     from ..runtime.adapters import AdapterDescription
 
-__all__ = ["collect", "render", "run_info"]
+__all__ = ["add_arguments", "collect", "render", "run"]
 
 LIMITS = {
     "max-buffer-size": "largest buffer",
@@ -37,7 +37,13 @@ _BYTES = {name for name in LIMITS if "size" in name or "alignment" in name}
 _WIDTH = 110
 
 
-def run_info(arguments: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.description = "What a bug report needs: versions, adapters, limits, features, drivers and environment."
+    parser.add_argument("--json", action="store_true", help="print JSON, with every limit and feature of every adapter")
+
+
+def run(arguments: Namespace) -> int:
     """Print the report; the status is 1 if no device can be used."""
     report = collect(arguments.device)
     say(json.dumps(report, indent=2) if arguments.json else render(report))

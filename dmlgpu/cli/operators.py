@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+import csv
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..dtypes import ELEMENT_TYPES
 from ..errors import AxisError
 from .console import CommandError, one_line, say
 from .csv_files import read_table, write_table
@@ -20,13 +22,149 @@ from .table import Table, array_table
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["run_operator"]
+__all__ = ["add_arguments", "run"]
+
+MODES = ("half_even", "toward_zero", "half_away")
+_FILES = """\
+.npy files:
+  Arrays of up to 8 dimensions of integers or floating-point numbers; the shape
+  is kept. Python objects are never loaded.
+
+.csv files:
+  UTF-8, separated by commas, semicolons or tabs, whichever the first line has
+  most of. {rows}
+  A column is numeric if all its cells are numbers: int64 (uint64 where that is
+  too small) if all are written as integers, else float64. Other columns, such
+  as dates and names, are kept as they are. A word or an empty cell in a column
+  of numbers is an error that names its line; nan is a number. Results are
+  written with the fewest digits that read back to the same bits.
+  Nothing is changed silently: an integer beside decimals that has no exact
+  float64 and a number beyond float64 are errors. Codes such as 01234 are text,
+  and numbers only if --columns names them. -0 is 0 among integers.
+
+output files:
+  A result is written beside its place, flushed to the disk and then renamed:
+  the place has the old file or the new one, whatever happens. Owner and
+  permissions stay. A symbolic link is followed to a file with the same
+  extension. A file with several names (hard links) or of a user whose files
+  this one cannot make is an error."""
+
+_SCAN_ROWS = """Each column of numbers is processed down its rows;
+  --axis 1 processes each row across its columns of numbers."""
+_ROUND_ROWS = """Each column of numbers is rounded; integers stay as
+  they are."""
 
 Result = NDArray[Any] | Table
 _Compute = Callable[[NDArray[Any], int | None], NDArray[Any]]
 
 
-def run_operator(arguments: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of ``cumsum``, ``cumprod`` or ``round``, whichever the parser's program ends with."""
+    name = parser.prog.rpartition(" ")[2]
+    _add_files(parser)
+    if name == "round":
+        _add_rounding(parser)
+    else:
+        _add_scan(parser, *{"cumsum": ("sum", 0), "cumprod": ("product", 1)}[name])
+    if name == "cumsum":
+        parser.add_argument(
+            "--precision",
+            choices=("default", "compensated"),
+            default="default",
+            help="compensated: carry what rounding cuts off along; only for float32 results",
+        )
+    _add_table(parser)
+
+
+def _add_files(parser: ArgumentParser) -> None:
+    parser.add_argument("input", metavar="INPUT", help="a .npy or .csv file")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUTPUT",
+        help="write the result to this .npy or .csv file (.csv: 1 or 2 dimensions), which may be the input; an "
+        "existing file is replaced once the result is complete; by default a summary is printed",
+    )
+
+
+def _add_scan(parser: ArgumentParser, title: str, initial: int) -> None:
+    parser.description = f"The running {title} of the numbers in a file, along one axis."
+    parser.epilog = _FILES.format(rows=_SCAN_ROWS)
+    parser.add_argument(
+        "--axis",
+        type=int,
+        metavar="N",
+        help="axis to run along, counted from 0, or from the end if negative; needed for .npy files of more than "
+        "one dimension; 0 (down the rows) by default for .csv files",
+    )
+    parser.add_argument(
+        "--exclusive",
+        action="store_true",
+        help=f"leave each element out of its own {title}: results begin with {initial}",
+    )
+    parser.add_argument(
+        "--reverse", action="store_true", help="start from the highest index of the axis and run to the lowest"
+    )
+    parser.add_argument(
+        "--include-initial",
+        action="store_true",
+        help=f"also give the {initial} that the {title} starts from: the axis becomes one longer",
+    )
+    parser.add_argument(
+        "--dtype",
+        metavar="T",
+        choices=[element.name for element in ELEMENT_TYPES],
+        help="convert to this type, then compute in it: %(choices)s; by default floating-point numbers keep "
+        "their type, signed integers become int64 and unsigned ones uint64",
+    )
+
+
+def _add_rounding(parser: ArgumentParser) -> None:
+    parser.description = "Round the floating-point numbers in a file to integers; their type stays the same."
+    parser.epilog = _FILES.format(rows=_ROUND_ROWS)
+    parser.add_argument(
+        "--mode",
+        type=lambda text: text.replace("-", "_"),
+        choices=MODES,
+        default=MODES[0],
+        metavar="M",
+        help="half_even: to the nearest integer, halves to the even one (the default, as NumPy does); toward_zero: "
+        "drop the fraction; half_away: to the nearest integer, halves away from zero",
+    )
+    parser.add_argument(
+        "--dtype",
+        metavar="T",
+        choices=[element.name for element in ELEMENT_TYPES if element.kind == "float"],
+        help="convert to this floating-point type first: %(choices)s",
+    )
+
+
+def _add_table(parser: ArgumentParser) -> None:
+    table = parser.add_argument_group("options for .csv files")
+    table.add_argument(
+        "--columns",
+        metavar="NAMES",
+        type=_names,
+        help="process only these columns, by their names separated by commas (by their numbers from "
+        "1 if there is no header), and keep the others as they are",
+    )
+    table.add_argument(
+        "--header",
+        choices=("auto", "yes", "no"),
+        default="auto",
+        help="whether the first line is a header; auto, the default, takes it for one if no cell of it is a number",
+    )
+
+
+def _names(text: str) -> list[str]:
+    """Split names at commas; a name that contains a comma may be quoted as in a .csv file."""
+    try:
+        return next(csv.reader([text], strict=True), [])
+    except csv.Error as error:
+        raise ArgumentTypeError(f"{text!r} is no line of a .csv file: {error}") from None
+
+
+def run(arguments: Namespace) -> int:
     """Run ``cumsum``, ``cumprod`` or ``round`` and return the exit status."""
     source = Path(arguments.input)
     target = None if arguments.output is None else Path(arguments.output)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from .arguments import package_version
+import dmlgpu
 
 __all__ = ["DriverFile", "driver_files", "driver_folders", "environment", "versions", "vulkan_loader"]
 
@@ -65,7 +65,7 @@ class DriverFile:
 
 def versions() -> dict[str, str]:
     """Return the versions of everything that takes part, by name."""
-    found = {"dmlgpu": package_version(), "wgpu": _package("wgpu"), "wgpu-native": _native()}
+    found = {"dmlgpu": dmlgpu.__version__, "wgpu": _package("wgpu"), "wgpu-native": _native()}
     found |= {"numpy": _package("numpy"), "python": f"{platform.python_version()} ({platform.python_implementation()})"}
     found["system"] = platform.platform()
     if sys.platform.startswith("linux"):

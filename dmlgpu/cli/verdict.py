@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import dmlgpu
+
 from ..conformance import Outcome, Probe
-from .arguments import package_version
 from .console import count
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Verdict:
 
     def render(self) -> str:
         """Return the verdict for a reader."""
-        lines = [f"dmlgpu {package_version()} on {self.device}"]
+        lines = [f"dmlgpu {dmlgpu.__version__} on {self.device}"]
         lines += [*textwrap.wrap(f"driver: {self.driver}", _WIDTH), ""] if self.driver else [""]
         if self.probes:
             width = max(len(probe.name) for probe in self.probes)

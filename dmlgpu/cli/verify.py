@@ -3,39 +3,114 @@
 from __future__ import annotations
 
 import time
-from argparse import Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..conformance import Case, Digests, Outcome, Probe, checking, oracle_outcome, parse, probe, share, suite
+import dmlgpu
+
+from ..conformance import (
+    Case,
+    Digests,
+    Disagreement,
+    Outcome,
+    Probe,
+    checking,
+    compare,
+    oracle_outcome,
+    parse,
+    probe,
+    share,
+    suite,
+)
 from ..conformance.digests import ORACLE
-from ..errors import DeviceReleasedError
-from .arguments import package_version
-from .compare import run_compare
-from .console import CommandError, count, one_line, say, warn
-from .files import check_outputs, replacing
+from ..errors import ArgumentError, DeviceReleasedError
+from .console import CommandError, count, note, one_line, say, warn
+from .files import check_input, check_outputs, replacing
 from .progress import Progress
-from .verdict import Verdict, driver_of
+from .verdict import Verdict, driver_of, reproduction
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["chosen_cases", "run_verify", "verify_device"]
+__all__ = ["add_arguments", "chosen_cases", "run", "verify_device"]
 
+_DESCRIPTION = """\
+Run the conformance cases on this device and compare every bit with the oracle, the definition of the results in
+NumPy; probe what devices may do differently. The exit status is 0 if every case has the oracle's bits and no probe
+fails, else 1."""
+
+_EPILOG = """\
+The devices of two machines are compared by their files of digests:
+  dmlgpu verify --digest here.json           on each machine, with a name of its own
+  dmlgpu verify --oracle --digest oracle.json
+  dmlgpu verify --compare here.json there.json oracle.json"""
+_MOST_JOBS = 16
 _SHOWN_DIGESTS = 20
+_SHOWN_DISAGREEMENTS = 10
 _WORTH_TWO = 500
 """Fewer cases are done before two processes are ready."""
 _NATIVE = "wgpu-native"
 
 
-def run_verify(arguments: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
+    parser.add_argument(
+        "--full", action="store_true", help="run all cases, large ones too, instead of those of a minute or so"
+    )
+    parser.add_argument(
+        "--case",
+        metavar="NAME",
+        action="append",
+        help="run only this case, or those of the full suite that match a pattern with *; may be given several times",
+    )
+    parser.add_argument(
+        "--share",
+        metavar="K/N",
+        type=_share_of,
+        help="run only the K-th of N parts of the cases, for drivers that take long to compile",
+    )
+    parser.add_argument(
+        "--jobs",
+        metavar="N",
+        type=_jobs_of,
+        help="share the cases among N processes; by default 2 on software adapters, which compile on one core, else 1",
+    )
+    parser.add_argument("--json", metavar="FILE", help="also write a report to attach to a bug report")
+    parser.add_argument("--digest", metavar="FILE", help="also write the SHA-256 of every result to this file")
+    parser.add_argument("--oracle", action="store_true", help="write the oracle's digests; uses no device")
+    parser.add_argument(
+        "--compare",
+        metavar="FILE",
+        nargs="+",
+        help="compare files of digests and do nothing else; the exit status is 1 if they differ",
+    )
+
+
+def _jobs_of(text: str) -> int:
+    """Read a number of processes."""
+    if text not in map(str, range(1, _MOST_JOBS + 1)):
+        raise ArgumentTypeError(f"{text!r} is not a number of processes from 1 to {_MOST_JOBS}")
+    return int(text)
+
+
+def _share_of(text: str) -> tuple[int, int]:
+    """Read which of how many parts."""
+    number, _, shares = text.partition("/")
+    if not all(part.isascii() and part.isdigit() for part in (number, shares)) or not 1 <= int(number) <= int(shares):
+        raise ArgumentTypeError(f"{text!r} is no share of the cases, such as 1/4 to 4/4")
+    return int(number), int(shares)
+
+
+def run(arguments: Namespace) -> int:
     """Verify a device, compute the oracle's digests, or compare files of digests; return the exit status."""
     _check(arguments)
     if arguments.compare is not None:
-        return run_compare([Path(name) for name in arguments.compare])
+        return _compare([Path(name) for name in arguments.compare])
     cases = chosen_cases(arguments)
     if arguments.oracle:
         return _oracle(cases, Path(arguments.digest))
@@ -55,7 +130,7 @@ def verify_device(device: Device, cases: Sequence[Case], arguments: Namespace) -
     say(verdict.render())
     if arguments.digest is not None:
         made = Digests(
-            package_version(),
+            dmlgpu.__version__,
             device.summary,
             driver_of(device),
             {outcome.case.name: outcome.digest for outcome in verdict.outcomes if outcome.digest is not None},
@@ -183,7 +258,7 @@ def _oracle(cases: Sequence[Case], path: Path) -> int:
             outcome = oracle_outcome(case)
             if outcome.digest is not None:
                 digests[case.name] = outcome.digest
-    _write(Digests(package_version(), ORACLE, f"NumPy {np.__version__}", digests), path)
+    _write(Digests(dmlgpu.__version__, ORACLE, f"NumPy {np.__version__}", digests), path)
     return 0
 
 
@@ -191,3 +266,63 @@ def _write(made: Digests, path: Path) -> None:
     with replacing(path) as file:
         made.write(file)
     say(f"wrote {one_line(path)}: {count(len(made.digests), 'digest')} of {made.device}")
+
+
+def _compare(paths: Sequence[Path]) -> int:
+    """Compare files of digests and say what differs; the status is 1 if anything does."""
+    for path in paths:
+        check_input(path)
+    files = [Digests.read(path) for path in paths]
+    names = [one_line(path) for path in paths]
+    width = max(map(len, names))
+    for name, one in zip(names, files, strict=True):
+        driver = f" ({one.driver})" if one.driver else ""
+        lacking = f", without {', '.join(one.lacking)}" if one.lacking else ""
+        say(f"{name:<{width}}  {count(len(one.digests), 'digest')} of {one.device}{driver}{lacking}")
+    if len({one.dmlgpu for one in files}) > 1:
+        note(f"the files are of several versions of dmlgpu: {', '.join(sorted({one.dmlgpu for one in files}))}")
+    wrong = {name: one for name, one in zip(names, files, strict=True) if one.differences}
+    found = compare(files)
+    for disagreement in found[:_SHOWN_DISAGREEMENTS]:
+        _tell_disagreement(disagreement, names, files)
+    if len(found) > _SHOWN_DISAGREEMENTS:
+        say(f"and {count(len(found) - _SHOWN_DISAGREEMENTS, 'more case')}")
+    cases = len({name for one in files for name in one.digests})
+    if cases == 0:
+        raise CommandError("there is nothing to compare: no file has a digest")
+    if found:
+        say(f"DIFFERENT: {len(found)} of {count(cases, 'case')}")
+        return 1
+    # Cases that meet subnormals, or gave no result, have no digest; and all files may come from wrong devices.
+    for name, one in wrong.items():
+        case, difference = next(iter(one.differences.items()))
+        say(f"{name}: {count(len(one.differences), 'case')} not as the oracle, the first {case}: {difference}")
+    if wrong:
+        say("DIFFERENT: not from each other, but from the oracle")
+        return 1
+    say(f"EQUAL: {count(len(files), 'file')} agree on {count(cases, 'case')}")
+    return 0
+
+
+def _tell_disagreement(disagreement: Disagreement, names: Sequence[str], files: Sequence[Digests]) -> None:
+    case = disagreement.case
+    say(f"\n{case}")
+    right = _oracle_digest(case)
+    for digest, positions in disagreement.groups.items():
+        mark = "  (as the oracle here)" if digest is not None and digest == right else ""
+        said = "no digest" if digest is None else digest
+        say(f"  {said}  {', '.join(names[i] for i in positions)}{mark}")
+    for i, one in enumerate(files):
+        if case in one.differences:
+            say(f"  {names[i]}: {one.differences[case]}")
+    for one in files:
+        if one.device != ORACLE and one.digests.get(case) != right:
+            say(f"  {reproduction(one.device, case, one.driver)}")
+
+
+def _oracle_digest(case: str) -> str | None:
+    """Return what the oracle of this version gives; None if this version has no such case."""
+    try:
+        return oracle_outcome(parse(case)).digest
+    except ArgumentError:
+        return None
