@@ -278,8 +278,8 @@ def verify(arguments: list[str], by_hand: bool, log: IO[bytes]) -> int:
     for name in ("device", "json", "jobs", "compare"):
         if getattr(options, name) is not None:
             raise CommandError(f"--{name} is not for a page; leave it out")
-    if options.oracle:
-        raise CommandError("--oracle is not for a page; leave it out")
+    if options.reference:
+        raise CommandError("--reference is not for a page; leave it out")
     cases = chosen_cases(options)
     post = Post()
     with served(post) as address:

@@ -41,7 +41,7 @@ RUNS = (  # Vulkan last: in CI the suite, run beside, has mostly filled Mesa's c
     Run("swiftshader", [*VERIFY, "--device", "SwiftShader", *JOBS], SWIFTSHADER),
     Run("opengl", [*VERIFY, "--device", "OpenGL", *JOBS], {}),
     Run("vulkan", [*VERIFY, "--device", "Vulkan", *JOBS], {}),
-    Run("oracle", [*VERIFY, "--oracle"], {}),
+    Run("reference", [*VERIFY, "--reference"], {}),
 )
 
 

@@ -97,7 +97,7 @@ def test_wrong_results_are_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
     status, out, err = run("bench", *FEW)
     assert status == 1
     assert out.count(" WRONG: [5]: ") == 1
-    assert "dmlgpu: warning: 1 row without the oracle's bits, the first sum float32 3000 axis 0: [5]: " in err
+    assert "dmlgpu: warning: 1 row without the reference's bits, the first sum float32 3000 axis 0: [5]: " in err
 
 
 def test_warnings_give_their_reasons(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ class TestVerdict:
         for name in ("subnormals", "float32 addition correctly rounded in all of", "atomics no byte is lost"):
             assert name in words
         assert "float32 2 - float16 - 1 " in words
-        assert "PASSED: 3 of 3 cases have the oracle's bits" in words
+        assert "PASSED: 3 of 3 cases have the reference's bits" in words
         assert max(map(len, out.splitlines())) <= 110
 
     def test_a_wrong_device_fails_and_says_where(
@@ -84,7 +84,7 @@ class TestVerdict:
         assert f"{ONE}: at [0, 0] the device has " in out
         assert f"  dmlgpu verify --device '{device.summary}' --case {ONE}\n" in out
         assert "failed probes: float32 addition, float32 multiplication, " in out
-        assert "FAILED: 0 of 3 cases have the oracle's bits" in out
+        assert "FAILED: 0 of 3 cases have the reference's bits" in out
         assert f"dmlgpu: warning: the probe 'float32 addition' failed on {device.summary}: 1 of" in " ".join(
             err.split()
         )
@@ -142,7 +142,7 @@ class TestVerdict:
     def test_processes_find_the_same(self, run: Run, few: list[str]) -> None:
         status, out, _ = run("verify", "--jobs", "3", "--digest", "several.json")
         assert status == 0
-        assert "PASSED: 3 of 3 cases have the oracle's bits" in out
+        assert "PASSED: 3 of 3 cases have the reference's bits" in out
         assert run("verify", "--jobs", "1", "--digest", "one.json").status == 0
         several, one = (Digests.read(Path(name)) for name in ("several.json", "one.json"))
         assert list(several.digests.items()) == list(one.digests.items())
@@ -189,15 +189,15 @@ class TestVerdict:
     def test_cases_are_chosen_by_name_and_pattern(self, run: Run) -> None:
         status, out, err = run("verify", "--case", ONE, "--case", "round.float16.*.4097.*")
         assert (status, err) == (0, "")
-        assert out.count(": the oracle's bits, SHA-256 ") == 4
-        assert f"{ONE}: the oracle's bits" in out
+        assert out.count(": the reference's bits, SHA-256 ") == 4
+        assert f"{ONE}: the reference's bits" in out
         assert "PASSED: 4 of 4 cases" in out
         assert "float32 addition" not in out
 
     def test_a_case_that_meets_subnormals_is_verified_too(self, run: Run) -> None:
         status, out, _ = run("verify", "--case", TINY)
         assert status == 0
-        assert f"{TINY}: the oracle's bits, SHA-256 of a result that meets subnormals" in out
+        assert f"{TINY}: the reference's bits, SHA-256 of a result that meets subnormals" in out
 
     def test_a_case_beyond_the_suite_can_be_asked_for(self, run: Run) -> None:
         name = "product.uint16.2x3x4x5.axis2.exclusive.decreasing.reversed-beside-padded.slices.plain"
@@ -229,27 +229,27 @@ def test_help_is_printed(run: Run) -> None:
 
 
 class TestDigests:
-    def test_the_device_and_the_oracle_agree(self, run: Run, few: list[str], device: Device) -> None:
+    def test_the_device_and_the_reference_agree(self, run: Run, few: list[str], device: Device) -> None:
         status, out, _ = run("verify", "--digest", "device.json")
         assert status == 0
         assert out.endswith(f"wrote device.json: 2 digests of {device.summary}\n")
-        assert run("verify", "--oracle", "--digest", "oracle.json") == (
+        assert run("verify", "--reference", "--digest", "reference.json") == (
             0,
-            "wrote oracle.json: 2 digests of the oracle (NumPy)\n",
+            "wrote reference.json: 2 digests of the reference (NumPy)\n",
             "",
         )
-        one, other = (Digests.read(Path(name)) for name in ("device.json", "oracle.json"))
+        one, other = (Digests.read(Path(name)) for name in ("device.json", "reference.json"))
         assert one.digests == other.digests
         assert (one.dmlgpu, one.device, one.driver) == (dmlgpu.__version__, device.summary, driver_of(device))
         assert set(one.digests) == {ONE, OTHER}
-        status, out, err = run("verify", "--compare", "device.json", "oracle.json")
+        status, out, err = run("verify", "--compare", "device.json", "reference.json")
         assert (status, err) == (0, "")
         assert out.endswith("EQUAL: 2 files agree on 2 cases\n")
 
-    def test_the_oracle_needs_no_device(self, tmp_path: Path) -> None:
+    def test_the_reference_needs_no_device(self, tmp_path: Path) -> None:
         code = (
             "import sys; sys.modules['wgpu'] = None; from dmlgpu.cli import main; "
-            f"sys.exit(main(['verify', '--oracle', '--digest', 'x.json', '--case', '{ONE}']))"
+            f"sys.exit(main(['verify', '--reference', '--digest', 'x.json', '--case', '{ONE}']))"
         )
         status, _, err = process(folder=tmp_path, code=("-c", code))
         assert (status, err) == (0, "")
@@ -259,12 +259,12 @@ class TestDigests:
         self, run: Run, few: list[str], device: Device, broken: None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("VK_DRIVER_FILES", raising=False)
-        run("verify", "--oracle", "--digest", "oracle.json")
+        run("verify", "--reference", "--digest", "reference.json")
         assert run("verify", "--digest", "wrong.json").status == 1
-        status, out, _ = run("verify", "--compare", "oracle.json", "wrong.json")
+        status, out, _ = run("verify", "--compare", "reference.json", "wrong.json")
         assert status == 1
-        right = Digests.read(Path("oracle.json")).digests[ONE]
-        assert f"\n{ONE}\n  {right}  oracle.json  (as the oracle here)\n" in out
+        right = Digests.read(Path("reference.json")).digests[ONE]
+        assert f"\n{ONE}\n  {right}  reference.json  (as the reference here)\n" in out
         assert "  wrong.json: at [0, 0] the device has " in out
         assert out.count("(0x") == 4
         assert f"  dmlgpu verify --device '{device.summary}' --case {ONE}\n" in out
@@ -275,8 +275,8 @@ class TestDigests:
         run("verify", "--digest", "b.json")
         status, out, _ = run("verify", "--compare", "a.json", "b.json")
         assert status == 1
-        assert f"a.json: 3 cases not as the oracle, the first {ONE}: at [0, 0] " in out
-        assert out.endswith("DIFFERENT: not from each other, but from the oracle\n")
+        assert f"a.json: 3 cases not as the reference, the first {ONE}: at [0, 0] " in out
+        assert out.endswith("DIFFERENT: not from each other, but from the reference\n")
 
     def test_missing_cases_and_other_versions_are_told(self, run: Run) -> None:
         for name, version, cases in (("a.json", "1", [ONE, OTHER]), ("b.json", "2", [ONE])):
@@ -301,11 +301,11 @@ class TestThroughDawn:
     SCRIPT = str(Path(__file__).parent.parent / "scripts" / "on_dawn.py")
 
     @pytest.mark.tint
-    def test_cases_have_the_oracles_bits_and_the_digest_says_what_computed_them(self, tmp_path: Path) -> None:
+    def test_cases_have_the_references_bits_and_the_digest_says_what_computed_them(self, tmp_path: Path) -> None:
         chosen = [option for name in (ONE, OTHER, TINY) for option in ("--case", name)]
         ran = process(folder=tmp_path, code=(self.SCRIPT, "dmlgpu", "verify", "--digest", "dawn.json", *chosen))
         assert ran.status == 0, ran
-        assert "PASSED: 3 of 3 cases have the oracle's bits" in ran.out
+        assert "PASSED: 3 of 3 cases have the reference's bits" in ran.out
         assert ", through Dawn " in Digests.read(tmp_path / "dawn.json").driver
 
     def test_the_script_is_part_of_the_reproduction(self) -> None:
@@ -330,9 +330,9 @@ BAD = {
     "unknown case": ("--case sum.float32", "there is no case 'sum.float32': "),
     "pattern of nothing": ("--case frob*", "no case of the suite matches 'frob*'"),
     "case and full": (f"--full --case {ONE}", "--case chooses cases, and --full takes all"),
-    "oracle without a file": ("--oracle", "it needs --digest FILE"),
-    "oracle with a device": ("--oracle --digest x.json --device 0", "leave --device, --jobs and --json out"),
-    "oracle with a report": ("--oracle --digest x.json --json y.json", "leave --device, --jobs and --json out"),
+    "reference without a file": ("--reference", "it needs --digest FILE"),
+    "reference with a device": ("--reference --digest x.json --device 0", "leave --device, --jobs and --json out"),
+    "reference with a report": ("--reference --digest x.json --json y.json", "leave --device, --jobs and --json out"),
     "one file": ("--compare good.json", "--compare needs two files of digests or more"),
     "no file": ("--compare", "argument --compare: expected at least one argument"),
     "compare and more": (
@@ -345,7 +345,7 @@ BAD = {
     "empty share": (f"--share 2/2 --case {ONE}", "share 2 of 2 has no case: take fewer shares"),
     "no jobs": ("--jobs 0", "argument --jobs: '0' is not a number of processes from 1 to 16"),
     "too many jobs": ("--jobs 17", "argument --jobs: '17' is not a number of processes from 1 to 16"),
-    "jobs of the oracle": ("--oracle --digest x --jobs 2", "leave --device, --jobs and --json out"),
+    "jobs of the reference": ("--reference --digest x --jobs 2", "leave --device, --jobs and --json out"),
     "nothing in them": ("--compare empty.json empty.json", "there is nothing to compare: no file has a digest"),
     "missing file": ("--compare good.json gone.json", "gone.json: No such file or directory"),
     "folder": ("--compare good.json .", "."),
@@ -355,7 +355,7 @@ BAD = {
     ),
     "no JSON": ("--compare good.json text.json", "text.json is damaged, or no file of digests: it is not JSON"),
     "other JSON": ("--compare good.json other.json", "other.json is not a file of digests"),
-    "another version": ("--compare good.json later.json", "later.json has version 2 of the format"),
+    "another version": ("--compare good.json later.json", "later.json has version 3 of the format"),
     "digest in no folder": ("--digest gone/x.json", "cannot write gone/x.json: gone is not a folder; create it first"),
     "digest is a folder": ("--digest .", "cannot write .: it exists and is not an ordinary file"),
     "report in no folder": ("--json gone/x.json", "cannot write gone/x.json"),
@@ -378,7 +378,7 @@ def test_bad_usage_is_one_line(run: Run, tmp_path: Path, name: str) -> None:
         Digests("1", "d", "", {}).write(file)
     good = (tmp_path / "good.json").read_text()
     (tmp_path / "damaged.json").write_text(good.replace("0" * 64, "0" * 63 + "1"))
-    (tmp_path / "later.json").write_text(good.replace('"version": 1', '"version": 2'))
+    (tmp_path / "later.json").write_text(good.replace('"version": 2', '"version": 3'))
     (tmp_path / "text.json").write_text("text")
     (tmp_path / "other.json").write_text("{}")
     os.mkfifo(tmp_path / "pipe.json")

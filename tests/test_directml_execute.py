@@ -399,7 +399,7 @@ def check(struct: Any, x: NDArray[Any], result: NDArray[Any]) -> None:
 
 @settings(deadline=None, max_examples=150)
 @given(st.data())
-def test_any_valid_description_gives_the_oracles_bits(device: Device, data: st.DataObject) -> None:
+def test_any_valid_description_gives_the_references_bits(device: Device, data: st.DataObject) -> None:
     desc = data.draw(descriptions(valid_structs()))
     struct = desc.Desc if isinstance(desc, dml.DML_OPERATOR_DESC) else desc
     x = data.draw(arrays(struct))
@@ -410,7 +410,7 @@ def test_any_valid_description_gives_the_oracles_bits(device: Device, data: st.D
 
 @settings(deadline=None, max_examples=150)
 @given(st.data())
-def test_any_other_description_gives_an_error_or_the_oracles_bits(device: Device, data: st.DataObject) -> None:
+def test_any_other_description_gives_an_error_or_the_references_bits(device: Device, data: st.DataObject) -> None:
     struct = data.draw(structs())
     x = data.draw(arrays(struct))
     result = run(device, struct, x)

@@ -168,7 +168,7 @@ class TestPage:
         assert (status, err) == (0, "")
         assert plans == 3  # two for subnormals
         assert "on a b in Firefox/200.0\ndriver: a b, through a page in Firefox/200.0\n" in out
-        assert "PASSED: 1 of 1 case have the oracle's bits" in out
+        assert "PASSED: 1 of 1 case have the reference's bits" in out
 
     def test_a_page_with_other_bits_fails(self) -> None:
         with page("--case", CASE) as one:
@@ -215,7 +215,7 @@ class TestPage:
             assert (status, content[:2]) in ((200, b"<!"), (200, b"//"))
             assert one.get("/../in_browser.py") == (404, b"")
 
-    @pytest.mark.parametrize("option", [("--device", "0"), ("--jobs", "2"), ("--json", "x"), ("--oracle",)])
+    @pytest.mark.parametrize("option", [("--device", "0"), ("--jobs", "2"), ("--json", "x"), ("--reference",)])
     def test_what_is_not_for_a_page_is_refused(self, option: tuple[str, ...]) -> None:
         command = [sys.executable, str(ROOT / "scripts" / "in_browser.py"), *option]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

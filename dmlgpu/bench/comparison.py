@@ -29,7 +29,7 @@ class Change:
     row : Row
         The row.
     verdict : {"SAME", "FASTER", "SLOWER", "WRONG"}
-        WRONG if the new result does not have the oracle's bits.
+        WRONG if the new result does not have the reference's bits.
     factor : float
         How many times as fast the new one is.
     old, new : (float, float)

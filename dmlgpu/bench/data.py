@@ -1,4 +1,4 @@
-"""What is measured on, and what must come out: the same elements in every run, and the oracle's results, kept."""
+"""What is measured on, and what must come out: the same elements in every run, and the reference's results, kept."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Data:
         return self._inputs[key].reshape(row.shape)
 
     def expected(self, row: Row) -> Array:
-        """Return the oracle's result for a row."""
+        """Return the reference's result for a row."""
         key = (row.operator, row.type, row.shape, row.axis, row.direction, row.exclusivity)
         if key not in self._expected:
             self._expected.clear()

@@ -42,7 +42,7 @@ class Result:
         The time to bring the input to the device, to bring the result back, and of the whole call, NumPy in and NumPy
         out, with NumPy's for the same taken in turn; empty where that was not measured.
     difference : str or None
-        Where the result differs from the oracle's, or None.
+        Where the result differs from the reference's, or None.
     warnings : list of str
         Why not to trust the times: a word of `dmlgpu.bench.runner.REASONS`, a colon, and how much.
     """

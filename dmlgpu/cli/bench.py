@@ -23,7 +23,7 @@ __all__ = ["add_arguments", "run"]
 
 _DESCRIPTION = """\
 Measure the operators on this device: the time on the device as a share of a copy of the same bytes, measured in turn
-with it; the whole call, NumPy in and NumPy out, against NumPy; and every result against the oracle, bit for bit.
+with it; the whole call, NumPy in and NumPy out, against NumPy; and every result against the reference, bit for bit.
 The exit status is 1 if any result is wrong."""
 
 _EPILOG = """\
@@ -42,7 +42,7 @@ _COMPARE = """\
 Say for every row that two results share whether it is the SAME, FASTER or SLOWER: by its share of the copy, which
 was measured in turn with it, so that a machine that is slower today matters little. A row has changed if the
 intervals that hold the medians with 95 % do not meet, and the change is above 3 %. The exit status is 1 if an
-operator is SLOWER, or WRONG: not the oracle's bits."""
+operator is SLOWER, or WRONG: not the reference's bits."""
 
 _HEADINGS = ("ms", "noise", "G/s", "of copy", "whole ms", "upload", "download", "x NumPy", "result")
 _WIDTHS = (8, 6, 7, 7, 8, 7, 8, 7, 0)
@@ -148,7 +148,7 @@ def run(arguments: Namespace) -> int:
     wrong = [result for result in report.results if result.difference is not None]
     if wrong:
         rows_of_it = count(len(wrong), "row")
-        warn(f"{rows_of_it} without the oracle's bits, the first {wrong[0].row.name}: {wrong[0].difference}")
+        warn(f"{rows_of_it} without the reference's bits, the first {wrong[0].row.name}: {wrong[0].difference}")
     return 1 if wrong else 0
 
 

@@ -75,17 +75,17 @@ class Verdict:
 
     @property
     def different(self) -> list[Outcome]:
-        """The cases that do not have the oracle's bits."""
+        """The cases that do not have the reference's bits."""
         return [outcome for outcome in self.outcomes if outcome.difference is not None]
 
     @property
     def passed(self) -> bool:
-        """Whether every case has the oracle's bits and no probe failed."""
+        """Whether every case has the reference's bits and no probe failed."""
         failed = any(probe.passed is False for probe in self.probes)
         return not failed and not self.different and self.stopped is None
 
     def cells(self) -> dict[str, dict[str, tuple[int, int]]]:
-        """Return, by element type and by operator and kernel, the cases with the oracle's bits and all cases."""
+        """Return, by element type and by operator and kernel, the cases with the reference's bits and all cases."""
         table: dict[str, dict[str, tuple[int, int]]] = {}
         for outcome in self.outcomes:
             row = table.setdefault(outcome.case.dtype, {})
@@ -122,7 +122,7 @@ class Verdict:
         if failed:
             lines.append(f"failed probes: {', '.join(failed)}")
         right = len(self.outcomes) - len(different)
-        summary = f"{right} of {count(len(self.outcomes), 'case')} have the oracle's bits ({self.seconds:.0f} s)"
+        summary = f"{right} of {count(len(self.outcomes), 'case')} have the reference's bits ({self.seconds:.0f} s)"
         return "\n".join([*lines, f"{'PASSED' if self.passed else 'FAILED'}: {summary}"])
 
     def _shown(self) -> list[Outcome]:
@@ -141,7 +141,7 @@ class Verdict:
             shown = [cells.get(column) for column in columns]
             rows.append([dtype, *("-" if cell is None else _cell(*cell) for cell in shown)])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["cases with the oracle's bits, by element type (of the input), operator and kernel"]
+        lines = ["cases with the reference's bits, by element type (of the input), operator and kernel"]
         for name, *values in rows:
             cells_of = (value.rjust(width) for value, width in zip(values, widths[1:], strict=True))
             lines.append("  ".join([f"  {name.ljust(widths[0])}", *cells_of]).rstrip())

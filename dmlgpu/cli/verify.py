@@ -1,4 +1,4 @@
-"""``dmlgpu verify``: whether this device gives the oracle's bits."""
+"""``dmlgpu verify``: whether this device gives the reference's bits."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ..conformance import (
     Probe,
     checking,
     compare,
-    oracle_outcome,
     parse,
     probe,
+    reference_outcome,
     share,
     suite,
 )
-from ..conformance.digests import ORACLE
+from ..conformance.digests import REFERENCE
 from ..errors import ArgumentError, DeviceReleasedError
 from .console import CommandError, count, note, one_line, say, warn
 from .files import check_input, check_outputs, replacing
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "chosen_cases", "run", "verify_device"]
 
 _DESCRIPTION = """\
-Run the conformance cases on this device and compare every bit with the oracle, the definition of the results in
-NumPy; probe what devices may do differently. The exit status is 0 if every case has the oracle's bits and no probe
+Run the conformance cases on this device and compare every bit with the reference, the definition of the results in
+NumPy; probe what devices may do differently. The exit status is 0 if every case has the reference's bits and no probe
 fails, else 1."""
 
 _EPILOG = """\
 The devices of two machines are compared by their files of digests:
   dmlgpu verify --digest here.json           on each machine, with a name of its own
-  dmlgpu verify --oracle --digest oracle.json
-  dmlgpu verify --compare here.json there.json oracle.json"""
+  dmlgpu verify --reference --digest reference.json
+  dmlgpu verify --compare here.json there.json reference.json"""
 _MOST_JOBS = 16
 _SHOWN_DIGESTS = 20
 _SHOWN_DISAGREEMENTS = 10
@@ -82,7 +82,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--json", metavar="FILE", help="also write a report to attach to a bug report")
     parser.add_argument("--digest", metavar="FILE", help="also write the SHA-256 of every result to this file")
-    parser.add_argument("--oracle", action="store_true", help="write the oracle's digests; uses no device")
+    parser.add_argument("--reference", action="store_true", help="write the reference's digests; uses no device")
     parser.add_argument(
         "--compare",
         metavar="FILE",
@@ -107,13 +107,13 @@ def _share_of(text: str) -> tuple[int, int]:
 
 
 def run(arguments: Namespace) -> int:
-    """Verify a device, compute the oracle's digests, or compare files of digests; return the exit status."""
+    """Verify a device, compute the reference's digests, or compare files of digests; return the exit status."""
     _check(arguments)
     if arguments.compare is not None:
         return _compare([Path(name) for name in arguments.compare])
     cases = chosen_cases(arguments)
-    if arguments.oracle:
-        return _oracle(cases, Path(arguments.digest))
+    if arguments.reference:
+        return _reference(cases, Path(arguments.digest))
     from ..runtime.device import resolve_device
 
     return verify_device(resolve_device(arguments.device), cases, arguments)
@@ -124,7 +124,7 @@ def verify_device(device: Device, cases: Sequence[Case], arguments: Namespace) -
     verdict = _verify(device, cases, probing=arguments.case is None, jobs=_jobs(arguments, device, len(cases)))
     if arguments.case is not None and len(verdict.outcomes) <= _SHOWN_DIGESTS:
         for outcome in verdict.outcomes:
-            state = "different" if outcome.difference else "the oracle's bits"
+            state = "different" if outcome.difference else "the reference's bits"
             say(f"{outcome.case.name}: {state}, SHA-256 {outcome.digest or 'of a result that meets subnormals'}")
         say("")
     say(verdict.render())
@@ -156,7 +156,7 @@ def _check(arguments: Namespace) -> None:
         "--jobs": arguments.jobs is not None,
         "--digest": arguments.digest is not None,
         "--json": arguments.json is not None,
-        "--oracle": arguments.oracle,
+        "--reference": arguments.reference,
     }
     given = [name for name, is_given in others.items() if is_given]
     if arguments.compare is not None:
@@ -166,11 +166,11 @@ def _check(arguments: Namespace) -> None:
             raise CommandError("--compare needs two files of digests or more")
     if arguments.case is not None and arguments.full:
         raise CommandError("--case chooses cases, and --full takes all: give one of the two")
-    if arguments.oracle:
+    if arguments.reference:
         if arguments.digest is None:
-            raise CommandError("--oracle uses no device and has nothing to verify; it needs --digest FILE")
+            raise CommandError("--reference uses no device and has nothing to verify; it needs --digest FILE")
         if arguments.device is not None or arguments.json is not None or arguments.jobs is not None:
-            raise CommandError("--oracle uses no device: leave --device, --jobs and --json out")
+            raise CommandError("--reference uses no device: leave --device, --jobs and --json out")
     check_outputs({"--digest": arguments.digest, "--json": arguments.json})
 
 
@@ -248,17 +248,17 @@ def _keeps(device: Device) -> Mapping[str, bool]:
         return {"sum": True, "product": True}
 
 
-def _oracle(cases: Sequence[Case], path: Path) -> int:
+def _reference(cases: Sequence[Case], path: Path) -> int:
     import numpy as np
 
     digests = {}
     with Progress(len(cases)) as progress:
         for number, case in enumerate(cases):
             progress.show(number, case.name)
-            outcome = oracle_outcome(case)
+            outcome = reference_outcome(case)
             if outcome.digest is not None:
                 digests[case.name] = outcome.digest
-    _write(Digests(dmlgpu.__version__, ORACLE, f"NumPy {np.__version__}", digests), path)
+    _write(Digests(dmlgpu.__version__, REFERENCE, f"NumPy {np.__version__}", digests), path)
     return 0
 
 
@@ -277,8 +277,7 @@ def _compare(paths: Sequence[Path]) -> int:
     width = max(map(len, names))
     for name, one in zip(names, files, strict=True):
         driver = f" ({one.driver})" if one.driver else ""
-        lacking = f", without {', '.join(one.lacking)}" if one.lacking else ""
-        say(f"{name:<{width}}  {count(len(one.digests), 'digest')} of {one.device}{driver}{lacking}")
+        say(f"{name:<{width}}  {count(len(one.digests), 'digest')} of {one.device}{driver}")
     if len({one.dmlgpu for one in files}) > 1:
         note(f"the files are of several versions of dmlgpu: {', '.join(sorted({one.dmlgpu for one in files}))}")
     wrong = {name: one for name, one in zip(names, files, strict=True) if one.differences}
@@ -296,9 +295,9 @@ def _compare(paths: Sequence[Path]) -> int:
     # Cases that meet subnormals, or gave no result, have no digest; and all files may come from wrong devices.
     for name, one in wrong.items():
         case, difference = next(iter(one.differences.items()))
-        say(f"{name}: {count(len(one.differences), 'case')} not as the oracle, the first {case}: {difference}")
+        say(f"{name}: {count(len(one.differences), 'case')} not as the reference, the first {case}: {difference}")
     if wrong:
-        say("DIFFERENT: not from each other, but from the oracle")
+        say("DIFFERENT: not from each other, but from the reference")
         return 1
     say(f"EQUAL: {count(len(files), 'file')} agree on {count(cases, 'case')}")
     return 0
@@ -307,22 +306,22 @@ def _compare(paths: Sequence[Path]) -> int:
 def _tell_disagreement(disagreement: Disagreement, names: Sequence[str], files: Sequence[Digests]) -> None:
     case = disagreement.case
     say(f"\n{case}")
-    right = _oracle_digest(case)
+    right = _reference_digest(case)
     for digest, positions in disagreement.groups.items():
-        mark = "  (as the oracle here)" if digest is not None and digest == right else ""
+        mark = "  (as the reference here)" if digest is not None and digest == right else ""
         said = "no digest" if digest is None else digest
         say(f"  {said}  {', '.join(names[i] for i in positions)}{mark}")
     for i, one in enumerate(files):
         if case in one.differences:
             say(f"  {names[i]}: {one.differences[case]}")
     for one in files:
-        if one.device != ORACLE and one.digests.get(case) != right:
+        if one.device != REFERENCE and one.digests.get(case) != right:
             say(f"  {reproduction(one.device, case, one.driver)}")
 
 
-def _oracle_digest(case: str) -> str | None:
-    """Return what the oracle of this version gives; None if this version has no such case."""
+def _reference_digest(case: str) -> str | None:
+    """Return what the reference of this version gives; None if this version has no such case."""
     try:
-        return oracle_outcome(parse(case)).digest
+        return reference_outcome(parse(case)).digest
     except ArgumentError:
         return None

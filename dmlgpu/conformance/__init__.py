@@ -1,4 +1,4 @@
-"""Thousands of cases, each with a readable name, that show whether a device gives the oracle's bits.
+"""Thousands of cases, each with a readable name, that show whether a device gives the reference's bits.
 
 ``dmlgpu verify`` runs them; docs/portability.md says what they are and where they have been run. `suite` yields them,
 `parse` finds one by its name, `check` runs one on a device, `checking` many, and `Digests` keep what
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .cases import Case, ConvertCase, RoundCase, ScanCase
 from .digests import Digests, Disagreement, compare
-from .execution import Outcome, check, checking, compute, digest, oracle_outcome, share
+from .execution import Outcome, check, checking, compute, digest, reference_outcome, share
 from .names import parse
 from .placement import Placement
 from .probes import Probe, probe
@@ -30,9 +30,9 @@ __all__ = [
     "compare",
     "compute",
     "digest",
-    "oracle_outcome",
     "parse",
     "probe",
+    "reference_outcome",
     "share",
     "suite",
 ]

@@ -106,12 +106,12 @@ class Case:
         return self._broadcast(elements(self.family, self.dtype, self.shape))
 
     def flushes(self, keeps: Mapping[str, bool]) -> bool:
-        """Whether the oracle has to flush subnormals for a device that keeps them in these operators, or not."""
+        """Whether the reference has to flush subnormals for a device that keeps them in these operators, or not."""
         del keeps
         return False
 
     def expected(self, flush: bool = False) -> NDArray[Any]:
-        """Return the oracle's result, read-only."""
+        """Return the reference's result, read-only."""
         return _expected(self._essence(), flush)
 
     def meets_subnormals(self) -> bool:
@@ -211,7 +211,7 @@ class ScanCase(Case):
         return reference.cumulative(self.x(), self._base, flush=flush, **self._options())
 
     def _options(self) -> dict[str, Any]:
-        """Return what the oracle has to know besides the elements and the operator."""
+        """Return what the reference has to know besides the elements and the operator."""
         return {
             "axis": self.axis,
             "exclusive": self.exclusive,

@@ -12,11 +12,11 @@ from typing import IO, Any
 
 from ..errors import ArgumentError
 
-__all__ = ["FORMAT_VERSION", "ORACLE", "Digests", "Disagreement", "compare"]
+__all__ = ["FORMAT_VERSION", "REFERENCE", "Digests", "Disagreement", "compare"]
 
 FORMAT = "dmlgpu digests"
-FORMAT_VERSION = 1
-ORACLE = "the oracle (NumPy)"
+FORMAT_VERSION = 2
+REFERENCE = "the reference (NumPy)"
 """The name of the device that is none."""
 
 _LARGEST_FILE = 64 * 2**20
@@ -32,16 +32,14 @@ class Digests:
     dmlgpu : str
         The version that computed them.
     device : str
-        The adapter's summary, or `ORACLE`.
+        The adapter's summary, or `REFERENCE`.
     driver : str
         Its driver, as it names itself, and the implementation of WebGPU above it.
     digests : mapping of str to str
         For each case, by name, the SHA-256 of its result (`dmlgpu.conformance.digest`). Cases that meet a subnormal
         number are not among them.
     differences : mapping of str to str
-        Cases whose results are not the oracle's, each with the first element that differs, or with an error.
-    lacking : tuple of str
-        Element types that the device cannot compute with.
+        Cases whose results are not the reference's, each with the first element that differs, or with an error.
     """
 
     dmlgpu: str
@@ -49,7 +47,6 @@ class Digests:
     driver: str
     digests: Mapping[str, str]
     differences: Mapping[str, str] = field(default_factory=dict)
-    lacking: tuple[str, ...] = ()
 
     def write(self, file: IO[bytes]) -> None:
         """Write to an open file."""
@@ -92,8 +89,8 @@ class Digests:
     @classmethod
     def _of(cls, content: dict[str, Any], path: Path) -> Digests:
         try:
-            made = cls(**(content | {"lacking": tuple(content["lacking"])}))
-            texts = [made.dmlgpu, made.device, made.driver, *made.lacking]
+            made = cls(**content)
+            texts = [made.dmlgpu, made.device, made.driver]
             for mapping in (made.digests, made.differences):
                 texts += [*mapping.keys(), *mapping.values()]
             if not all(isinstance(text, str) for text in texts):
@@ -122,25 +119,16 @@ class Disagreement:
 
 
 def compare(files: Sequence[Digests]) -> list[Disagreement]:
-    """Return the cases on which digests differ, or which are not in all files.
-
-    Cases whose element types a device lacks do not count against it.
-    """
+    """Return the cases on which digests differ, or which are not in all files."""
     names = dict.fromkeys(name for one in files for name in one.digests)
     found = []
     for name in names:
         groups: dict[str | None, list[int]] = {}
         for position, one in enumerate(files):
-            if name in one.digests or not _types(name) & set(one.lacking):
-                groups.setdefault(one.digests.get(name), []).append(position)
+            groups.setdefault(one.digests.get(name), []).append(position)
         if len(groups) > 1:
             found.append(Disagreement(name, groups))
     return found
-
-
-def _types(name: str) -> set[str]:
-    """Return the element types that a case's name has."""
-    return {part for field in name.split(".")[1:2] for part in field.split("-to-")}
 
 
 def _checksum(content: Mapping[str, Any]) -> str:

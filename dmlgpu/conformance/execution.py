@@ -1,4 +1,4 @@
-"""Runs a case on a device, and compares with the oracle."""
+"""Runs a case on a device, and compares with the reference."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .elements import random_words
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["Outcome", "check", "checking", "compute", "digest", "oracle_outcome", "share"]
+__all__ = ["Outcome", "check", "checking", "compute", "digest", "reference_outcome", "share"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Outcome:
     digest : str or None
         `digest` of the result; None where the case meets a subnormal number, or gave no result.
     difference : str or None
-        What is wrong: the first element that differs from the oracle's with both bit patterns, a write beside the
+        What is wrong: the first element that differs from the reference's with both bit patterns, a write beside the
         output, or an error; None if nothing is.
     """
 
@@ -52,7 +52,7 @@ class Outcome:
 
 
 def check(device: Device, case: Case, keeps: Mapping[str, bool]) -> Outcome:
-    """Run a case on a device and compare bit for bit with the oracle.
+    """Run a case on a device and compare bit for bit with the reference.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def check(device: Device, case: Case, keeps: Mapping[str, bool]) -> Outcome:
     if difference is not None:
         index, _, rest = difference.partition(": ")
         one, _, rest = rest.partition(" against ")
-        difference = f"at {index} the device has {one}, the oracle {rest}"
+        difference = f"at {index} the device has {one}, the reference {rest}"
     found = None if case.meets_subnormals() else digest(result)
     return Outcome(case, found, difference or stray)
 
@@ -214,7 +214,7 @@ def _check_group(group: Sequence[tuple[int, Case]], keeps: Mapping[str, bool]) -
     return found, False
 
 
-def oracle_outcome(case: Case) -> Outcome:
+def reference_outcome(case: Case) -> Outcome:
     """Return the outcome that every device should have."""
     return Outcome(case, None if case.meets_subnormals() else digest(case.expected()), None)
 
