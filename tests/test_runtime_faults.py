@@ -524,9 +524,13 @@ def test_a_fault_while_the_default_device_is_opened(
 ) -> None:
     """With its first call, for which pipelines are compiled."""
     faults, wanted = 0, 1
+    opened: dict[str, Device] = {}
+    chosen: dict[str | int, Device] = {}
+    monkeypatch.setattr(device_module, "_open", opened)
+    monkeypatch.setattr(device_module, "_chosen", chosen)
     while True:
-        monkeypatch.setattr(device_module, "_open", {})
-        monkeypatch.setattr(device_module, "_chosen", {})
+        opened.clear()  # once for all, as monkeypatch would keep each device to the end
+        chosen.clear()
         points = Points(wanted, fault)
         try:
             with place(points):
