@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import runpy
 import subprocess
 import sys
 from fractions import Fraction
@@ -17,6 +18,12 @@ from benchmarks.accuracy import LENGTHS, Exact, bound, distributions, measure
 from dmlgpu.runtime.device import Device
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_the_diagram_is_what_its_script_draws() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "order_diagram.py"))
+    assert script["PICTURE"] == ROOT / "docs" / "images" / "order.svg"
+    assert script["PICTURE"].read_text(encoding="utf-8") == script["picture"]()
 
 
 def test_exact_sums() -> None:
