@@ -21,6 +21,7 @@ import wgpu
 
 import dmlgpu
 from dmlgpu import reference
+from dmlgpu.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -255,3 +256,28 @@ def test_readme_commands_exist() -> None:
     named = set(re.findall(r"(?:^|`)make ([a-z0-9-]+)", README, re.MULTILINE))
     assert named >= {"demo", "test", "lint", "test-swiftshader", "test-opengl"}
     assert named <= {name for names in re.findall(r"^([a-z0-9 -]+):", makefile, re.MULTILINE) for name in names.split()}
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.skipif(not WORKFLOWS, reason="a source archive has no workflows")
+def test_workflows_name_commands_and_files_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in WORKFLOWS]
+    commands = {line for text in texts for line in re.findall(r"(?:-m |run: )dmlgpu (.+)", text)}
+    options = {(line.split()[0], option) for line in commands for option in re.findall(r"--[a-z-]+", line)}
+    assert ("verify", "--compare") in options
+    for command, option in options:
+        assert main([command, "--help"]) == 0
+        assert option in capsys.readouterr().out
+    for path in {path for text in texts for path in re.findall(r"(?:scripts/\w+\.py|\.ci/\w+)", text)}:
+        assert (ROOT / path).is_file()
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = {name for text in texts for name in re.findall(r"run: make (\S+)", text)}
+    assert targets
+    assert all(f"\n{target}:" in makefile for target in targets)
+
+
+def test_the_citation_has_the_package_s_version() -> None:
+    (version,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert f'\nversion = "{version}"\n' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
