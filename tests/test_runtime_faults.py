@@ -405,7 +405,7 @@ def absorbed(points: Points, fault: Callable[[], None]) -> bool:
     name, _, module = points.what.partition(" for ")
     if module == "liveness" or name == "wgpuDevicePoll":  # a question without an answer
         return True
-    if module == "backend" and name == "wgpuBufferUnmap":  # a mapping that is undone once more
+    if module == "wgpu_private" and name == "wgpuBufferUnmap":  # a mapping that is undone once more
         return True
     if name == "wgpuBufferDestroy":  # memory that goes with its object all the same
         return True
