@@ -43,7 +43,7 @@ from dmlgpu.planning.problem import ElementwiseProblem, ScanProblem
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.adapters import AdapterDescription
 from dmlgpu.runtime.device import Device
-from dmlgpu.runtime.probes import measure_subnormals
+from dmlgpu.runtime.measured import measure_subnormals
 
 PAGE = Path(__file__).resolve().parent / "page"
 FILES = {

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 import pytest
 
 from dmlgpu.runtime import device as device_module
-from dmlgpu.runtime import gpu
 from dmlgpu.runtime.device import Device, default_device
 from dmlgpu.runtime.wgpu_private import DEFAULT_LIMITS
 
@@ -51,6 +50,6 @@ def modest_device(device: Device) -> Iterator[Device]:
 @pytest.fixture
 def fresh_plans() -> Iterator[None]:
     """Have the device plan anew, for a test that changes constants which plans depend on."""
-    gpu._plan.cache_clear()
+    device_module._plan.cache_clear()
     yield
-    gpu._plan.cache_clear()
+    device_module._plan.cache_clear()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dmlgpu.runtime.c_types import _TYPES, parse_c_types
 from dmlgpu.runtime.device import Device
+from dmlgpu.runtime.wgpu_private import _TYPES, parse_c_types
 
 COUNTING = """
 from cffi import cparser

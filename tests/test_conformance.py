@@ -38,7 +38,7 @@ from dmlgpu.errors import ArgumentError, ShaderError
 from dmlgpu.planning.plan import KERNELS, plan_problem
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
-from dmlgpu.runtime.probes import measure_subgroup_sizes
+from dmlgpu.runtime.measured import measure_subgroup_sizes
 
 SUITE = list(suite())
 FULL = list(suite(full=True))

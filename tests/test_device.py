@@ -31,7 +31,7 @@ from dmlgpu.errors import (
 )
 from dmlgpu.layout import Layout
 from dmlgpu.planning.problem import Operator, ScanProblem, scan_problem
-from dmlgpu.runtime import adapters, executor, opening
+from dmlgpu.runtime import adapters, executor
 from dmlgpu.runtime import device as device_module
 from dmlgpu.runtime.adapters import AdapterDescription, choose, devices, select_adapter
 from dmlgpu.runtime.device import Device, default_device, resolve_device
@@ -141,10 +141,10 @@ def test_limits_that_the_adapter_does_not_have(device: Device) -> None:
         Device(device.description, limits={"max-nonsense": 1})
 
 
-@pytest.mark.parametrize("name", sorted(opening._NEEDED))
+@pytest.mark.parametrize("name", sorted(adapters._NEEDED))
 def test_limits_that_no_kernel_can_keep(device: Device, name: str) -> None:
     """One error that names the limit, before anything is computed; never a hang."""
-    least = opening._NEEDED[name]
+    least = adapters._NEEDED[name]
     for value in {0, 1, 4, 64, least - 1}:
         if value < least:
             with pytest.raises(DeviceError, match=rf"{name} = {value}, and kernels need {least}: ask for as many"):
@@ -155,11 +155,11 @@ def test_limits_that_no_kernel_can_keep(device: Device, name: str) -> None:
     gpu_device.destroy()
 
 
-@pytest.mark.parametrize("name", sorted(opening._NEEDED))
+@pytest.mark.parametrize("name", sorted(adapters._NEEDED))
 def test_the_least_limits(device: Device, name: str) -> None:
     """All kernels keep to them, or say in one sentence what they need."""
     cases = [(shape, dtype) for shape in ((2, 500), (500, 2), (1, 4500)) for dtype in ("float32", "uint8")]
-    with Device(device.description, limits={name: opening._NEEDED[name]}) as least:
+    with Device(device.description, limits={name: adapters._NEEDED[name]}) as least:
         for shape, dtype in cases:
             x = (np.arange(np.prod(shape)) % 7).astype(dtype).reshape(shape)
             for axis in (0, 1):
@@ -213,17 +213,17 @@ def test_tensors_at_the_limits(device: Device, dtype: str, limit: str) -> None:
 
 
 def test_a_software_adapter_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "_warned", False)
+    monkeypatch.setattr(adapters, "_warned", False)
     with pytest.warns(SoftwareAdapterWarning, match="computing on the CPU: llvmpipe"):
-        opening.warn_of_software(CPU_VULKAN)
+        adapters.warn_of_software(CPU_VULKAN)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        opening.warn_of_software(CPU_VULKAN)
+        adapters.warn_of_software(CPU_VULKAN)
 
 
 def test_the_warning_names_the_callers_line(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     software = replace(device.description, adapter_type="CPU")
-    monkeypatch.setattr(opening, "_warned", False)
+    monkeypatch.setattr(adapters, "_warned", False)
     with pytest.warns(SoftwareAdapterWarning) as caught, Device(software):
         pass
     assert [warning.filename for warning in caught] == [__file__]

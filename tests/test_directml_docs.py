@@ -141,5 +141,5 @@ def test_every_rules_message_is_raised(row: list[str]) -> None:
     assert len(row) == 4
     fragment = re.fullmatch(r"`(.*)`", row[1])
     assert fragment is not None
-    raised = sentences() + (ROOT / "dmlgpu" / "runtime" / "liveness.py").read_text(encoding="utf-8")
+    raised = sentences() + (ROOT / "dmlgpu" / "runtime" / "foreign.py").read_text(encoding="utf-8")
     assert fragment[1] in raised.replace("{where}: ", "")

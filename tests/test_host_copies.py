@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlgpu.runtime import host_copies
-from dmlgpu.runtime.host_copies import copy_array
+from dmlgpu.runtime import transfers
+from dmlgpu.runtime.transfers import copy_array
 
 
 @pytest.fixture(params=[2, 4])
 def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Have copies of a few bytes made by so many threads, whatever this machine has."""
     pool = ThreadPoolExecutor(request.param - 1)
-    monkeypatch.setattr(host_copies, "_PIECE_BYTES", 64)
-    monkeypatch.setattr(host_copies, "usable_cores", lambda: request.param)
-    monkeypatch.setattr(host_copies, "_threads", lambda: pool)
+    monkeypatch.setattr(transfers, "_PIECE_BYTES", 64)
+    monkeypatch.setattr(transfers, "usable_cores", lambda: request.param)
+    monkeypatch.setattr(transfers, "_threads", lambda: pool)
     return int(request.param)
 
 
@@ -72,7 +72,7 @@ def test_helpers_take_part(threads: int, monkeypatch: pytest.MonkeyPatch) -> Non
             all_here.wait(10)
         real(target, source)
 
-    monkeypatch.setattr(host_copies.np, "copyto", copyto)
+    monkeypatch.setattr(transfers.np, "copyto", copyto)
     x = np.arange(2000)
     target = np.zeros_like(x)
     copy_array(target, x)
@@ -85,7 +85,7 @@ def test_small_arrays_are_copied_here(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> ThreadPoolExecutor:
         raise AssertionError("no thread is worth it")
 
-    monkeypatch.setattr(host_copies, "_threads", refuse)
+    monkeypatch.setattr(transfers, "_threads", refuse)
     x = np.arange(2**19)
     target = np.zeros_like(x)
     copy_array(target, x)
@@ -100,7 +100,7 @@ def test_nobody_is_at_work_after_an_interruption(
     here, started, ended = threading.get_ident(), threading.Event(), []
     real, works = np.copyto, []
 
-    class Work(host_copies._Work):
+    class Work(transfers._Work):
         def __init__(self, pieces: Iterable[Any]) -> None:
             super().__init__(pieces)
             works.append(self)
@@ -117,8 +117,8 @@ def test_nobody_is_at_work_after_an_interruption(
 
     x = np.arange(4000)
     with monkeypatch.context() as patch:
-        patch.setattr(host_copies.np, "copyto", copyto)
-        patch.setattr(host_copies, "_Work", Work)
+        patch.setattr(transfers.np, "copyto", copyto)
+        patch.setattr(transfers, "_Work", Work)
         with pytest.raises(error):
             copy_array(np.zeros_like(x), x)
         done = len(ended)
@@ -152,8 +152,8 @@ def test_an_interruption_while_waiting_takes_effect_after_it(threads: int, monke
     x = np.arange(16 * threads)
     target = np.zeros_like(x)
     with monkeypatch.context() as patch:
-        patch.setattr(host_copies.np, "copyto", copyto)
-        patch.setattr(host_copies, "SimpleQueue", Interrupted)
+        patch.setattr(transfers.np, "copyto", copyto)
+        patch.setattr(transfers, "SimpleQueue", Interrupted)
         with pytest.raises(KeyboardInterrupt):
             copy_array(target, x)
     assert waits >= 2
@@ -165,7 +165,7 @@ def test_where_no_thread_can_be_had_it_is_copied_here(threads: int, monkeypatch:
     """The interpreter starts none when it ends, and the system may refuse them."""
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
-    monkeypatch.setattr(host_copies, "_threads", lambda: pool)
+    monkeypatch.setattr(transfers, "_threads", lambda: pool)
     x = np.arange(4000)
     target = np.zeros_like(x)
     copy_array(target, x)
@@ -177,7 +177,7 @@ def test_readbacks_when_the_interpreter_ends() -> None:
     code = """
 import atexit, threading, time
 import numpy as np
-from dmlgpu.runtime.host_copies import copy_array
+from dmlgpu.runtime.transfers import copy_array
 x = np.arange(2**22)
 def copy(name):
     target = np.zeros_like(x)
@@ -208,6 +208,6 @@ def test_an_error_in_a_helper_is_raised(threads: int, monkeypatch: pytest.Monkey
 
     x = np.arange(4000)
     with monkeypatch.context() as patch:
-        patch.setattr(host_copies.np, "copyto", copyto)
+        patch.setattr(transfers.np, "copyto", copyto)
         with pytest.raises(MemoryError, match="no"):
             copy_array(np.zeros_like(x), x)

@@ -33,7 +33,7 @@ from dmlgpu import sections
 from dmlgpu.arrays import tensors
 from dmlgpu.errors import DeviceLostError, DmlGpuError
 from dmlgpu.runtime import device as device_module
-from dmlgpu.runtime import gpu, memory, transfers, wgpu_private
+from dmlgpu.runtime import foreign, memory, transfers, wgpu_private
 from dmlgpu.runtime.device import Device
 
 from .directml_session import Session, buffer_binding
@@ -164,7 +164,7 @@ def check_whole(world: World) -> None:
     for section in (
         device.section,
         device_module._opening,
-        gpu._setting_up,
+        device_module._setting_up,
         wgpu_private._enumerating,
         tensors._importing,
     ):
@@ -201,7 +201,7 @@ def asking(frame: FrameType | None) -> str:
     """Return which module of this package is nearest on the stack."""
     while frame is not None and not frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back
-    return "" if frame is None else Path(frame.f_code.co_filename).stem
+    return "" if frame is None else str(frame.f_globals["__name__"])
 
 
 class Points:
@@ -403,9 +403,9 @@ def test_ctrl_c_at_any_native_call(
 def absorbed(points: Points, fault: Callable[[], None]) -> bool:
     """Whether a call may be right although a call into wgpu-native failed."""
     name, _, module = points.what.partition(" for ")
-    if module == "liveness" or name == "wgpuDevicePoll":  # a question without an answer
+    if module == foreign.__name__ or name == "wgpuDevicePoll":  # a question without an answer
         return True
-    if module == "wgpu_private" and name == "wgpuBufferUnmap":  # a mapping that is undone once more
+    if module == wgpu_private.__name__ and name == "wgpuBufferUnmap":  # a mapping that is undone once more
         return True
     if name == "wgpuBufferDestroy":  # memory that goes with its object all the same
         return True

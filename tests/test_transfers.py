@@ -17,9 +17,9 @@ import dmlgpu
 from dmlgpu import reference
 from dmlgpu.arrays import operations
 from dmlgpu.errors import DeviceError, DeviceLostError, DeviceMemoryError, DeviceReleasedError, ReleasedArrayError
-from dmlgpu.runtime import executor, mapping, memory, transfers
+from dmlgpu.runtime import executor, memory, transfers
 from dmlgpu.runtime.device import Buffer, Device
-from dmlgpu.runtime.pool import Pool, size_class
+from dmlgpu.runtime.memory import Pool, size_class
 
 from .harness import numbers
 
@@ -272,7 +272,7 @@ class TestInterruptions:
         """The signal arrives while the device is busy, which it is when wgpu is asked again."""
         x = np.ones(size, np.float32)
         array = dmlgpu.asarray(x, any_device)
-        real, waits = mapping.settled, 0
+        real, waits = transfers.settled, 0
 
         def settled(promise: Any, seconds: float) -> bool:
             nonlocal waits
@@ -290,7 +290,7 @@ class TestInterruptions:
             for wanted in range(1, 8):
                 waits = 0
                 with monkeypatch.context() as patch:
-                    patch.setattr(mapping, "settled", settled)
+                    patch.setattr(transfers, "settled", settled)
                     try:
                         call()
                         interrupted = False
@@ -494,7 +494,7 @@ class TestLostWhileWaiting:
 
     def test_ctrl_c_ends_the_wait(self, any_device: Device, small_chunks: int, monkeypatch: pytest.MonkeyPatch) -> None:
         array = dmlgpu.asarray(X, any_device)
-        real = mapping.settled
+        real = transfers.settled
 
         def settled(promise: Any, seconds: float) -> bool:
             signal.raise_signal(signal.SIGINT)
@@ -502,7 +502,7 @@ class TestLostWhileWaiting:
 
         with held_mappings(monkeypatch) as release:
             with monkeypatch.context() as patch:
-                patch.setattr(mapping, "settled", settled)
+                patch.setattr(transfers, "settled", settled)
                 for call in (array.numpy, lambda: scan(any_device)):
                     with pytest.raises(KeyboardInterrupt):
                         call()
@@ -517,10 +517,10 @@ class TestExhaustedMemory:
         self, any_device: Device, small_chunks: int, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Each allocation of a call fails in turn, also those of scratch and staging memory."""
-        from dmlgpu.runtime import pool
+        from dmlgpu.runtime import memory
 
         x = np.ones(shape, np.float32)
-        real, made, failing = pool.create_buffer, 0, 0
+        real, made, failing = memory.create_buffer, 0, 0
 
         def create(*args: Any, **kwargs: Any) -> Any:
             nonlocal made
@@ -535,7 +535,7 @@ class TestExhaustedMemory:
             any_device._executor._kept.clear()
             made = 0
             with monkeypatch.context() as patch:
-                patch.setattr(pool, "create_buffer", create)
+                patch.setattr(memory, "create_buffer", create)
                 patch.setattr(executor, "create_buffer", create)
                 try:
                     result = dmlgpu.cumulative_sum(x, axis=0, device=any_device)
@@ -571,10 +571,10 @@ class TestExhaustedMemory:
         assert reference.first_difference(result, reference.cumulative(x, "sum", axis=1)) is None
 
     def test_idle_memory_makes_room(self, any_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-        from dmlgpu.runtime import pool
+        from dmlgpu.runtime import memory
 
         check(any_device)
-        real = pool.create_buffer
+        real = memory.create_buffer
         temporaries = any_device._memory.temporaries
         assert temporaries.idle_bytes
 
@@ -583,7 +583,7 @@ class TestExhaustedMemory:
                 raise DeviceMemoryError("the device has no room")
             return real(*args, **kwargs)
 
-        monkeypatch.setattr(pool, "create_buffer", create)
+        monkeypatch.setattr(memory, "create_buffer", create)
         result = dmlgpu.cumulative_sum(np.ones(12_345, np.float32), device=any_device)
         assert result[-1] == 12_345
 

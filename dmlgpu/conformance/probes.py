@@ -230,7 +230,7 @@ def _kernels(device: Device, problem: ScanProblem, x: NDArray[Any]) -> list[byte
 
 
 def _subgroup_size(device: Device) -> tuple[str, bool | None]:
-    from ..runtime.probes import measure_subgroup_sizes
+    from ..runtime.measured import measure_subgroup_sizes
 
     sizes = " and ".join(map(str, measure_subgroup_sizes(device.description)))
     return f"{sizes or 'the adapter gives no device with subgroups'}; no kernel depends on it", None

@@ -71,7 +71,7 @@ class Slot:
 
 def check_live(device: IDMLDevice, buffer: Any, name: str) -> None:
     """Refuse a buffer that is not the device's, has no usage STORAGE, is mapped or destroyed."""
-    from ..runtime.liveness import FaultKind
+    from ..runtime.foreign import FaultKind
 
     fault = device._runtime.fault(buffer)
     if fault is None:

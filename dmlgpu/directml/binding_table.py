@@ -17,7 +17,7 @@ from .initializer import IDMLOperatorInitializer
 from .objects import IDMLCompiledOperator, IDMLDeviceChild, IDMLDispatchable
 
 if TYPE_CHECKING:
-    from ..runtime.recording import Bound
+    from ..runtime.executor import Bound
     from .device import IDMLDevice
 
 __all__ = ["IDMLBindingTable"]

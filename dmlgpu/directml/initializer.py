@@ -23,7 +23,7 @@ from .objects import IDMLCompiledOperator, IDMLDispatchable
 from .tensor_structs import least_size
 
 if TYPE_CHECKING:
-    from ..runtime.recording import Bound
+    from ..runtime.executor import Bound
     from .device import IDMLDevice
 
 __all__ = ["IDMLOperatorInitializer"]

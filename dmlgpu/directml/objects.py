@@ -26,7 +26,7 @@ from .tensor_rules import difference_in_place
 from .tensor_structs import DML_BUFFER_TENSOR_DESC, least_size
 
 if TYPE_CHECKING:
-    from ..runtime.recording import Bound
+    from ..runtime.executor import Bound
     from .device import IDMLDevice
 
 __all__ = [

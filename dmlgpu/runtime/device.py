@@ -1,20 +1,618 @@
-"""Which device a call means, and the names of this package that the faces use."""
+"""Open devices: what is done on one, when it ends, and which one a call means."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+import sys
+import weakref
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from threading import RLock
+from types import TracebackType
+from typing import Any, NoReturn, Self
 
+import numpy as np
 import wgpu
+from numpy.typing import NDArray
 
+from ..arguments import choice, flag, instance, integer
+from ..dtypes import by_dtype
+from ..errors import (
+    ArgumentError,
+    ArrayTypeError,
+    DeviceError,
+    DeviceLostError,
+    DeviceMemoryError,
+    DeviceReleasedError,
+    DmlGpuError,
+    EventLoopError,
+    ReleasedArrayError,
+    said,
+    shown,
+    with_type,
+)
+from ..layout import ceil_div
+from ..planning.dispatch import Plan
+from ..planning.plan import KERNELS, plan_problem
+from ..planning.problem import ElementwiseProblem, ScanProblem
 from ..sections import Section
-from .adapters import ENVIRONMENT_VARIABLE, check_choice, devices, select_adapter
-from .gpu import Device
-from .memory import Buffer
-from .opening import warn_of_loss
-from .wgpu_private import check_process
+from . import wgpu_private
+from .adapters import (
+    ENVIRONMENT_VARIABLE,
+    AdapterDescription,
+    check_choice,
+    describe,
+    devices,
+    limits_of,
+    open_adapter,
+    select_adapter,
+    warn_of_loss,
+    warn_of_software,
+)
+from .executor import Bound, Executor
+from .foreign import Fault, Liveness
+from .measured import measure_subnormals
+from .memory import Buffer, Memory, is_out_of_memory
+from .pipelines import Pipelines
+from .transfers import Transfers, fill
+from .wgpu_private import check_process, claim_process, companion_of, end_calls_before_destroy, set_companion
 
 __all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter"]
+
+_setting_up = Section()
+
+_PROBLEMS = ScanProblem | ElementwiseProblem
+_KERNELS = {kernel: kernel for kernel in KERNELS}
+
+_plan = lru_cache(maxsize=256)(plan_problem)
+"""A plan depends on nothing but its arguments; that it is the same object lets the executor recognise it."""
+
+
+def named(error: wgpu.GPUError, summary: str) -> DmlGpuError:
+    """Return this package's error for one of wgpu's on a device that is not lost."""
+    if is_out_of_memory(error):
+        return DeviceMemoryError(
+            f"the device {summary!r} is out of memory: {said(error)}; release arrays that are no longer needed"
+        )
+    return DeviceError(
+        f"wgpu refuses what the device {summary!r} is to do, which is a mistake of this package, of wgpu or of the "
+        f"driver: {said(error)}"
+    )
+
+
+class Device:
+    """An open device: where arrays live and operators run.
+
+    Parameters
+    ----------
+    adapter : str, int, AdapterDescription or None
+        A substring of the adapter's summary, its index, or a description from `devices`; None for what
+        ``DMLGPU_ADAPTER`` names, else the best adapter.
+    limits : mapping of str to int, optional
+        Limits to ask for by wgpu's names, such as ``{"max-buffer-size": 2**28}``; by default all that the adapter has.
+
+    Attributes
+    ----------
+    description : AdapterDescription
+        The adapter.
+    gpu_device : wgpu.GPUDevice
+        The device below.
+    lock : threading.RLock
+        Held while a call records, submits and reads back; hold it to make several calls one.
+    owned : bool
+        Whether `release` destroys `gpu_device`: not if it is a caller's, see `wrap`.
+
+    Raises
+    ------
+    NoAdapterError, AdapterNotFoundError
+        If there is no such adapter.
+    ArrayTypeError, ArgumentError
+        If `adapter` or `limits` is none of these.
+    DeviceError
+        If the adapter gives no device with these limits.
+
+    Warns
+    -----
+    SoftwareAdapterWarning
+        Once, if the adapter computes on the CPU.
+
+    Examples
+    --------
+    >>> import dmlgpu
+    >>> with dmlgpu.Device() as device:
+    ...     print(dmlgpu.cumulative_sum([1.0, 2.0, 3.0], dtype="float32", device=device))
+    [1. 3. 6.]
+    """
+
+    def __init__(
+        self, adapter: str | int | AdapterDescription | None = None, *, limits: Mapping[str, int] | None = None
+    ) -> None:
+        way_out = "give a part of an adapter's summary, its index, or a description from dmlgpu.devices()"
+        chosen = (
+            adapter
+            if isinstance(adapter, AdapterDescription)
+            else select_adapter(check_choice(adapter, "adapter", way_out))
+        )
+        with _setting_up:
+            gpu_device = open_adapter(chosen, limits)
+            try:
+                self._set_up(gpu_device, chosen, owned=True)
+            except wgpu.GPUError as error:
+                gpu_device.destroy()
+                raise named(error, chosen.summary) from error
+        if chosen.is_software:
+            warn_of_software(chosen)
+
+    def _set_up(self, gpu_device: Any, description: AdapterDescription, *, owned: bool) -> None:
+        self.gpu_device: Any = gpu_device
+        self.description = description
+        self.owned = owned
+        self.limits = limits_of(gpu_device, description)
+        self.section = Section()
+        self._process = os.getpid()
+        self._released = False
+        self._lost = False
+        self._liveness = Liveness(gpu_device)
+        self._wrapped: weakref.WeakValueDictionary[int, Buffer] = weakref.WeakValueDictionary()
+        end_calls_before_destroy(gpu_device, self)
+        self._executor = Executor(gpu_device)
+        self._memory = Memory(gpu_device, self._executor.forget, direct=description.shares_memory)
+        self._transfers = Transfers(gpu_device, self._executor, self._memory, self.lost)
+        self._subnormals: dict[str, bool] | None = None
+        # A caller's device keeps its Device, with all that is compiled, as long as it lives.
+        set_companion(gpu_device, weakref.ref(self) if owned else lambda: self)
+
+    @classmethod
+    def wrap(cls, gpu_device: Any) -> Device:
+        """Return the Device over a caller's wgpu.GPUDevice, which stays the caller's.
+
+        Everything then happens on that device and its queue, so that buffers can be shared with it, see
+        `dmlgpu.from_wgpu`. Features and limits are those it was requested with; nothing is required of it. Wrapping a
+        device again gives the same Device. `release` forgets the device and does not destroy it.
+
+        Parameters
+        ----------
+        gpu_device : wgpu.GPUDevice
+            The device.
+
+        Raises
+        ------
+        ArrayTypeError
+            If it is something else.
+        DeviceReleasedError
+            If it was destroyed or lost, or a parent process has used it.
+
+        Examples
+        --------
+        >>> import dmlgpu
+        >>> gpu_device = dmlgpu.devices()[0].adapter.request_device_sync()
+        >>> device = dmlgpu.Device.wrap(gpu_device)
+        >>> print(dmlgpu.cumulative_sum([1, 2, 3], device=device))
+        [1 3 6]
+        """
+        instance(gpu_device, "gpu_device", wgpu.GPUDevice, "give a wgpu.GPUDevice")
+        claim_process()
+        with _setting_up:
+            found: Device | None = companion_of(gpu_device)
+            if found is not None and not found._released:
+                if found.released:
+                    found.check()  # which says why
+            else:
+                found = cls.__new__(cls)
+                try:
+                    found._set_up(gpu_device, describe(-1, gpu_device.adapter), owned=False)
+                except wgpu.GPUError as error:
+                    if "lost" in str(error):
+                        raise DeviceLostError(
+                            f"the wgpu device cannot be used: {said(error)}; wrap another one"
+                        ) from error
+                    raise named(error, gpu_device.adapter.summary) from error
+        return found
+
+    @property
+    def lock(self) -> RLock:
+        """Held while a call records, submits and reads back; hold it to make several calls one."""
+        return self.section.lock
+
+    @property
+    def summary(self) -> str:
+        """The adapter's one-line summary, as wgpu gives it."""
+        return self.description.summary
+
+    @property
+    def implementation(self) -> str:
+        """The implementation of WebGPU below, with its version."""
+        return wgpu_private.implementation()
+
+    @property
+    def released(self) -> bool:
+        """Whether `release` was called, the device is known to be lost, or another process than this one opened it."""
+        return self._released or self._lost or self.forked
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the device is known to be lost; `lost` asks wgpu."""
+        return self._lost and not self._released
+
+    @property
+    def forked(self) -> bool:
+        """Whether the device was opened by another process than this one, where nothing below works any longer."""
+        return self._process != os.getpid()
+
+    def __repr__(self) -> str:
+        state = " (lost)" if self._lost else " (released)" if self.released else ""
+        return f"<dmlgpu.Device {self.summary!r}{state}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise ArrayTypeError(
+            "a dmlgpu.Device cannot be copied or pickled; open one in each process with dmlgpu.Device()"
+        )
+
+    def __enter__(self) -> Self:
+        self.check()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Give back the device and the memory of all its arrays; a caller's device stays. May be called again."""
+        with self.section:
+            if not self._released and not self.forked:
+                self._released = True
+                try:
+                    self._executor.release()
+                    self._memory.close()
+                finally:
+                    if self.owned:
+                        self.gpu_device.destroy()
+
+    def mark_lost(self) -> None:
+        """Remember that the device is being destroyed, so that nobody waits for it."""
+        self._lost = not self._released
+
+    def lost(self) -> bool:
+        """Whether the device cannot be used any longer: released, destroyed below, or given up by the driver."""
+        with self.section:
+            if not self.released and self._liveness.lost():
+                self._lost = True
+            return self.released
+
+    def fault(self, gpu_buffer: Any) -> Fault | None:
+        """Return why a caller's wgpu.GPUBuffer cannot be used on this device now, or None if it can."""
+        with self.section:
+            return self._liveness.fault(gpu_buffer)
+
+    def wrap_buffer(self, gpu_buffer: Any) -> Buffer:
+        """Return the memory that is a caller's wgpu.GPUBuffer; the same for the same buffer.
+
+        Raises
+        ------
+        ArrayTypeError
+            If it is no buffer of this device.
+        ArgumentError
+            If it lacks the usage STORAGE or is mapped.
+        ReleasedArrayError, DeviceReleasedError
+            If the buffer, or the device, was destroyed.
+        """
+        with self.use():
+            self._liveness.check(gpu_buffer)
+            found = self._wrapped.get(id(gpu_buffer))
+            if found is None or found.released:
+                found = self._wrapped[id(gpu_buffer)] = Buffer(self, gpu_buffer.size, gpu_buffer, owned=False)
+            return found
+
+    def use(self, *buffers: Buffer) -> Use:
+        """Return the context in which to use the device and buffers, see `Use`."""
+        return Use(self, buffers)
+
+    def check(self, *buffers: Buffer) -> None:
+        """Refuse what wgpu would panic on, or wait for forever."""
+        if self._process != os.getpid():
+            raise DeviceReleasedError(
+                f"{self!r} was opened by process {self._process}; a GPU does not survive os.fork: start processes "
+                "with multiprocessing's 'spawn' method and open a device in each"
+            )
+        if self._released:
+            raise DeviceReleasedError(f"{self!r} cannot be used any longer; open another with dmlgpu.Device()")
+        if self._lost or (not self.owned and self.lost()):
+            raise DeviceLostError(
+                f"the wgpu device of {self!r} was destroyed or lost, and its arrays with it: "
+                f"{'open another with dmlgpu.Device()' if self.owned else 'wrap another one'} and make them anew"
+            )
+        for buffer in buffers:
+            instance(buffer, "buffer", Buffer, "give what allocate returned")
+            if buffer.device is not self:
+                raise ArrayTypeError(f"the array is on {buffer.device!r}, not on {self!r}; copy it there through NumPy")
+            if buffer.gpu_buffer is None:
+                raise ReleasedArrayError(
+                    "the array's memory was released: make a new array, and release it after its use"
+                )
+            if not buffer.owned:
+                self._liveness.check(buffer.gpu_buffer)
+            else:
+                buffer.end_mapping()
+
+    @property
+    def pipelines(self) -> Pipelines:
+        """The compiled pipelines."""
+        return self._executor.pipelines
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """Return zero-filled memory.
+
+        Raises
+        ------
+        ArrayTypeError, ArgumentError
+            If `nbytes` is no integer of 0 or more.
+        DeviceMemoryError
+            If it is more than the device's largest buffer, or its memory is exhausted.
+        """
+        size = _count(nbytes, "nbytes")
+        with self.use():
+            return self._memory.fresh(self, size)
+
+    def recycled(self, nbytes: int, *, temporary: bool = False) -> Buffer:
+        """Return memory that may hold anything, as `allocate`.
+
+        Memory for the duration of a call is `temporary`: what is prepared for it is kept for the next call.
+        """
+        size, short_lived = _count(nbytes, "nbytes"), flag(temporary, "temporary")
+        with self.use():
+            return self._memory.temporary(self, size) if short_lived else self._memory.array(self, size)
+
+    def allocate_filled(self, data: NDArray[Any]) -> Buffer:
+        """Return memory that begins with an array's elements, in C order and native byte order; as `allocate`."""
+        data = _plain(data, "data")
+        with self.use():
+            buffer, is_mapped = self._memory.to_fill(self, data.nbytes)
+            if is_mapped:
+                fill(buffer.gpu_buffer, data)
+                buffer.gpu_buffer.unmap()
+            else:
+                self.upload(buffer, 0, data)
+            return buffer
+
+    def upload(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
+        """Write an array's elements, in C order and native byte order, to a buffer.
+
+        Parameters
+        ----------
+        buffer : Buffer
+            Of this device.
+        offset : int
+            In bytes, a multiple of 4.
+        data : ndarray
+            Of any strides and byte order. Its bytes, rounded up to a multiple of 4 with zeros, must fit.
+
+        Raises
+        ------
+        ArrayTypeError, ArgumentError
+            If an argument is of another type, or `data` does not fit.
+        """
+        data = _plain(data, "data")
+        start = _check_range(buffer, offset, data, "data", multiple=4)
+        if data.size:
+            with self.use(buffer):
+                self._transfers.write(buffer, start, data)
+
+    def download(self, buffer: Buffer, offset: int, out: NDArray[Any]) -> None:
+        """Fill an array of any strides, in C order, with the bytes of a buffer from `offset` on; raises as `upload`."""
+        out, start = _room(buffer, offset, out)
+        if out.size:
+            with self.use(buffer):
+                self._transfers.read(buffer, start, out)
+
+    async def download_async(self, buffer: Buffer, offset: int, out: NDArray[Any]) -> None:
+        """Do as `download`, to a C-contiguous array, without blocking the event loop."""
+        out, start = _room(buffer, offset, out)
+        if not out.flags.c_contiguous:
+            raise ArgumentError(
+                f"out has strides of {out.strides} bytes: give a C-contiguous array, such as out.copy()"
+            )
+        if sys.get_asyncgen_hooks().firstiter is None:  # which every event loop sets, and by which wgpu finds it
+            raise EventLoopError("no event loop runs to wait in: use asyncio.run, or read without waiting, as .numpy()")
+        if out.size:
+            await self._transfers.read_async(self.use, self.section, buffer, start, out)
+
+    def batch(self) -> Batch:
+        """Return a context that makes what runs over temporaries in it as few submissions as can be, see `Batch`."""
+        return Batch(self)
+
+    def run(
+        self,
+        problem: ScanProblem | ElementwiseProblem,
+        source: Buffer,
+        target: Buffer,
+        *,
+        kernel: str | None = None,
+    ) -> None:
+        """Run an operator.
+
+        Parameters
+        ----------
+        problem : ScanProblem or ElementwiseProblem
+            What to compute, with positions counted from the start of the buffers.
+        source, target : Buffer
+            Of this device. Where they are the same, input and output must be in place (the same position for every
+            element) or not overlap.
+        kernel : str, optional
+            Force one of `dmlgpu.planning.plan.KERNELS`, for tests and benchmarks.
+
+        Raises
+        ------
+        DeviceReleasedError, ReleasedArrayError
+            If the device or a buffer is gone.
+        ArrayTypeError, ArgumentError
+            If an argument is of another type, or `kernel` is none.
+        """
+        instance(problem, "problem", _PROBLEMS, "make one with dmlgpu.planning.problem")
+        for buffer, name in ((source, "source"), (target, "target")):
+            instance(buffer, name, Buffer, "give what allocate returned")
+        if kernel is not None:
+            choice(kernel, "kernel", _KERNELS)
+        with self.use(source, target):
+            one_buffer = source.gpu_buffer is target.gpu_buffer
+            plan = _plan(problem, self.limits, one_buffer=one_buffer, kernel=kernel)
+            self._executor.run(
+                plan,
+                source.gpu_buffer,
+                target.gpu_buffer,
+                self.limits.dispatch_elements,
+                keep=source.temporary and target.temporary,
+            )
+
+    def compile(self, plan: Plan) -> None:
+        """Compile the pipelines of a plan, so that binding it does not have to."""
+        instance(plan, "plan", Plan, "make one with dmlgpu.planning.plan")
+        with self.section:
+            for one in plan.passes:
+                self.pipelines.get(one.pipeline)
+
+    def bind(
+        self,
+        problem: ScanProblem | ElementwiseProblem,
+        source: Any,
+        target: Any,
+        *,
+        chunks: Sequence[int],
+        scratch: tuple[Any, int] | None = None,
+    ) -> Bound:
+        """Prepare an operator over a caller's buffers, to be recorded into a caller's encoder.
+
+        Parameters
+        ----------
+        problem : ScanProblem or ElementwiseProblem
+            As in `run`.
+        source, target : wgpu.GPUBuffer
+            Of this device, without a `fault`.
+        chunks : sequence of int
+            As `dmlgpu.planning.plan.any_placement` returned for the problem.
+        scratch : (wgpu.GPUBuffer, int), optional
+            A buffer and the offset in bytes, a multiple of 256, from which the plan's ``scratch_bytes`` are free; they
+            meet neither tensor.
+        """
+        with self.use():
+            plan = plan_problem(problem, self.limits, one_buffer=source is target, chunks=chunks)
+            return self._executor.bind(plan, source, target, scratch)
+
+    def subnormals(self) -> Mapping[str, bool]:
+        """Whether float32 subnormals survive sums and products, as measured once on the device.
+
+        Returns
+        -------
+        mapping of str to bool
+            For ``"sum"`` and ``"product"``, whether neither operands nor results are flushed to zero.
+        """
+        if self._subnormals is None:
+            self._subnormals = measure_subnormals(self)
+        return self._subnormals
+
+
+class Use:
+    """A device's section after a `check`; gives errors of wgpu a name of this package, above all that of a lost device.
+
+    It is a class because generators would cost a small call some ten microseconds.
+    """
+
+    __slots__ = ("_buffers", "_device")
+
+    def __init__(self, device: Device, buffers: tuple[Buffer, ...] = ()) -> None:
+        self._device = device
+        self._buffers = buffers
+
+    def __enter__(self) -> None:
+        self._device.section.__enter__()
+        try:
+            self._device.check(*self._buffers)
+        except BaseException:
+            self._device.section.__exit__()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if isinstance(error, Exception):
+                self._rename(error)
+        finally:
+            self._device.section.__exit__()
+
+    def _rename(self, error: Exception) -> None:
+        # Whatever the error is, as wgpu-py's are of many types where the device is lost.
+        if self._device.lost() and not isinstance(error, DeviceReleasedError):
+            self._device.check()
+        if isinstance(error, wgpu.GPUError):
+            raise named(error, self._device.summary) from error
+
+
+class Batch(Use):
+    """Uses a device, and lets what runs meanwhile wait until bytes are read or written, or until the end.
+
+    After an error, what was not submitted is dropped. Batches don't nest.
+    """
+
+    __slots__ = ("_executor",)
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._executor = device._executor
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._executor.begin_batch()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._executor.end_batch(drop=kind is not None)
+        except BaseException as late:
+            super().__exit__(type(late), late, late.__traceback__)
+            raise
+        super().__exit__(kind, error, trace)
+
+
+def _count(value: int, argument: str) -> int:
+    """Return an integer of 0 or more."""
+    count = integer(value, argument)
+    if count < 0:
+        raise ArgumentError(f"{argument} is {shown(count)}; give 0 or more")
+    return count
+
+
+def _plain(x: NDArray[Any], argument: str) -> NDArray[Any]:
+    """Return an array of numbers without what a subclass adds: numpy.matrix reshapes in another way."""
+    instance(x, argument, np.ndarray, "give a numpy.ndarray")
+    if isinstance(x, np.ma.MaskedArray):
+        raise ArrayTypeError(f"{argument} is {with_type(x)}; give a plain numpy.ndarray, such as {argument}.filled(0)")
+    by_dtype(x.dtype, argument)
+    return np.asarray(x)
+
+
+def _check_range(buffer: Buffer, offset: int, x: NDArray[Any], argument: str, *, multiple: int = 1) -> int:
+    """Return the offset of an array's bytes, which must lie in a buffer."""
+    instance(buffer, "buffer", Buffer, "give what allocate returned")
+    start = _count(offset, "offset")
+    if start % multiple:
+        raise ArgumentError(f"offset is {shown(start)}; give a multiple of {multiple}")
+    if start + x.nbytes > ceil_div(buffer.nbytes, multiple) * multiple:
+        raise ArgumentError(
+            f"{argument} has {x.nbytes} bytes, which with offset {shown(start)} end outside the {buffer.nbytes} of "
+            "buffer: give less, or a larger buffer"
+        )
+    return start
+
+
+def _room(buffer: Buffer, offset: int, out: NDArray[Any]) -> tuple[NDArray[Any], int]:
+    """Return `out` as a plain array, and the offset of what it is to be filled with."""
+    plain = _plain(out, "out")
+    if not plain.flags.writeable:
+        raise ArgumentError("out is read-only: give an array that can be written, such as out.copy()")
+    return plain, _check_range(buffer, offset, plain, "out")
+
 
 _open: dict[str, Device] = {}
 _chosen: dict[str | int, Device] = {}

@@ -1,22 +1,22 @@
-"""Memory on a device: arrays', and what calls use for a moment."""
+"""Memory on a device: arrays', what calls use for a moment, and the pools of both."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import wgpu
 
-from ..errors import DeviceMemoryError, ReleasedArrayError
-from .executor import Executor
-from .pool import Pool, create_buffer, is_out_of_memory
+from ..errors import DeviceMemoryError, ReleasedArrayError, shown
+from ..layout import ceil_div
 from .wgpu_private import MAPPABLE_FEATURE, cancel_mapping
 
 if TYPE_CHECKING:
-    from .gpu import Device
+    from .device import Device
 
-__all__ = ["CHUNK", "Buffer", "Memory", "is_out_of_memory"]
+__all__ = ["CHUNK", "Buffer", "Memory", "Pool", "create_buffer", "is_out_of_memory", "size_class"]
 
 CHUNK = 16 * 2**20
 """Bytes of a staging buffer at most. Twice as many are in flight between host and device."""
@@ -29,6 +29,157 @@ _STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsa
 _MAPPABLE = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.MAP_WRITE
 _UPLOAD = wgpu.BufferUsage.MAP_WRITE | wgpu.BufferUsage.COPY_SRC
 _READBACK = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
+
+_MAX_IDLE = 32
+"""Idle buffers of a pool at most, however small."""
+
+
+def is_out_of_memory(error: wgpu.GPUError) -> bool:
+    """Whether an error says that memory is exhausted: some drivers' do not come as the type of that name."""
+    return isinstance(error, wgpu.GPUOutOfMemoryError) or "memory" in str(error).casefold()
+
+
+def create_buffer(gpu_device: Any, nbytes: int, usage: int, *, size: int = 0, mapped: bool = False) -> Any:
+    """Return a zero-filled wgpu buffer.
+
+    Parameters
+    ----------
+    gpu_device : wgpu.GPUDevice
+        Where.
+    nbytes : int
+        The bytes that are needed; the buffer's size is a multiple of 4.
+    usage : int
+        wgpu's usage.
+    size : int, optional
+        The bytes that it shall have where the device allows so many.
+    mapped : bool
+        Whether it is mapped for writing.
+
+    Raises
+    ------
+    DeviceMemoryError
+        If the device's largest buffer is smaller, or its memory is exhausted.
+    """
+    limit: int = gpu_device.limits["max-buffer-size"] // 4 * 4
+    size = max(ceil_div(nbytes, 4) * 4, min(size, limit), 16)
+    if size > limit:
+        raise DeviceMemoryError(
+            f"an array of {shown(nbytes)} bytes is larger than the device's largest buffer ({limit} bytes): split it, "
+            "or choose another device"
+        )
+    try:
+        return gpu_device.create_buffer(size=size, usage=usage, mapped_at_creation=mapped)
+    except wgpu.GPUError as error:
+        if not is_out_of_memory(error):
+            raise
+        raise DeviceMemoryError(
+            f"the device has no room for {nbytes} bytes: release arrays that are no longer needed"
+        ) from error
+
+
+def size_class(nbytes: int) -> int:
+    """Return the size of the pooled buffer that serves a request: few sizes, each at most an eighth too large."""
+    step = max(256, 1 << max(0, nbytes.bit_length() - 4))
+    return ceil_div(nbytes, step) * step
+
+
+class Pool:
+    """Idle wgpu buffers of one usage, used under the device's lock.
+
+    A buffer belongs to the pool while it is idle, and to who took it otherwise; what is never given back is garbage
+    collected like any other wgpu buffer. It holds what its last user left in it.
+
+    Parameters
+    ----------
+    gpu_device : wgpu.GPUDevice
+        Where the buffers are.
+    usage : int
+        Their usage.
+    max_idle_bytes : int
+        The bytes of idle buffers at most; those idle for longest are destroyed first.
+    forget : callable, optional
+        Called with each buffer before it is destroyed, so that nothing refers to it any longer.
+
+    Attributes
+    ----------
+    created : int
+        How many buffers were made because none fitted.
+    """
+
+    def __init__(
+        self, gpu_device: Any, usage: int, max_idle_bytes: int, forget: Callable[[Any], None] = lambda _: None
+    ) -> None:
+        self._gpu_device = gpu_device
+        self._usage = usage
+        self._max_idle_bytes = max_idle_bytes
+        self._forget = forget
+        self._idle: list[Any] = []
+        self.created = 0
+
+    @property
+    def idle_bytes(self) -> int:
+        """The bytes of the idle buffers."""
+        return sum(gpu_buffer.size for gpu_buffer in self._idle)
+
+    def take(self, nbytes: int) -> Any:
+        """Return a buffer of at least `nbytes` bytes.
+
+        Raises
+        ------
+        DeviceMemoryError
+            As `create_buffer`.
+        """
+        idle = self.take_idle(nbytes)
+        return self.create(nbytes) if idle is None else idle
+
+    def take_idle(self, nbytes: int) -> Any:
+        """Return an idle buffer of at least `nbytes` bytes, or None if there is none that is not much larger."""
+        size = size_class(nbytes)
+        for i in range(len(self._idle) - 1, -1, -1):  # the one used last is the likeliest to be in a cache
+            if nbytes <= self._idle[i].size <= size:
+                return self._idle.pop(i)
+        return None
+
+    def create(self, nbytes: int, *, mapped: bool = False) -> Any:
+        """Return a new buffer, mapped for writing if asked for; as `take`."""
+        self.created += 1
+        return create_buffer(self._gpu_device, nbytes, self._usage, size=size_class(nbytes), mapped=mapped)
+
+    def give(self, gpu_buffer: Any) -> None:
+        """Take a buffer back. One that an error left mapped is destroyed: submitting it would end the process."""
+        if gpu_buffer.map_state != "unmapped" or gpu_buffer.size > self._max_idle_bytes:
+            self.destroy(gpu_buffer)
+        else:
+            self._idle.append(gpu_buffer)
+            self._trim(self._max_idle_bytes)
+
+    def close(self) -> None:
+        """Destroy the idle buffers, and from now on all that come back."""
+        self._max_idle_bytes = 0
+        self.clear()
+
+    def offer(self, gpu_buffer: Any) -> None:
+        """Take a buffer back if there is room for it.
+
+        The garbage collector calls this, in the middle of anything: no lock is taken and nothing is destroyed.
+        """
+        fits = len(self._idle) < _MAX_IDLE and self.idle_bytes + gpu_buffer.size <= self._max_idle_bytes
+        if fits and gpu_buffer.map_state == "unmapped":
+            self._idle.append(gpu_buffer)
+
+    def clear(self) -> None:
+        """Destroy the idle buffers."""
+        self._trim(0)
+
+    def _trim(self, max_bytes: int) -> None:
+        while self._idle and (len(self._idle) > _MAX_IDLE or self.idle_bytes > max_bytes):
+            self.destroy(self._idle.pop(0))
+
+    def destroy(self, gpu_buffer: Any) -> None:
+        """Destroy a buffer that was taken."""
+        self._forget(gpu_buffer)
+        with suppress(wgpu.GPUError):  # its memory goes when the object does, then
+            gpu_buffer.destroy()
 
 
 class Buffer:
@@ -47,7 +198,8 @@ class Buffer:
     owned : bool
         Whether the memory is this package's: a caller's buffer is never destroyed, and may be destroyed any time.
     temporary : bool
-        Whether what is prepared for the memory is worth keeping, because it goes back to its pool soon.
+        True for memory that lives for one call. Its bind groups are cached, because the next call is likely to reuse
+        the buffer.
 
     Attributes
     ----------
@@ -122,8 +274,8 @@ class Memory:
     ----------
     gpu_device : wgpu.GPUDevice
         Where.
-    executor : Executor
-        Submits what refers to a buffer before that is destroyed.
+    forget : callable
+        Called with each array's buffer before it is destroyed, so that nothing refers to it any longer.
     direct : bool
         Whether arrays' memory shall be reachable from the host, where the device was requested with what that takes:
         good where host and device share their memory, bad where each access from the host crosses a bus.
@@ -138,12 +290,12 @@ class Memory:
         Staging memory, mappable for writing and for reading.
     """
 
-    def __init__(self, gpu_device: Any, executor: Executor, *, direct: bool) -> None:
+    def __init__(self, gpu_device: Any, forget: Callable[[Any], None], *, direct: bool) -> None:
         self._gpu_device = gpu_device
         self.direct = direct and MAPPABLE_FEATURE in gpu_device.features
         self._usage = _STORAGE | _MAPPABLE if self.direct else _STORAGE
-        self.arrays = Pool(gpu_device, self._usage, _MAX_IDLE_ARRAYS, executor.forget)
-        self.temporaries = Pool(gpu_device, self._usage, _MAX_IDLE_TEMPORARIES, executor.forget)
+        self.arrays = Pool(gpu_device, self._usage, _MAX_IDLE_ARRAYS, forget)
+        self.temporaries = Pool(gpu_device, self._usage, _MAX_IDLE_TEMPORARIES, forget)
         self.upload = Pool(gpu_device, _UPLOAD, _MAX_IDLE_STAGING)
         self.readback = Pool(gpu_device, _READBACK, _MAX_IDLE_STAGING)
 

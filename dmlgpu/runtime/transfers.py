@@ -1,32 +1,46 @@
-"""The way of bytes between NumPy and the device (docs/runtime.md)."""
+"""The way of bytes between NumPy and the device (docs/runtime.md).
+
+A buffer that is mapped, or about to be, ends the process when it is submitted. So a mapping that was begun is undone
+whatever happens meanwhile, and all of this happens in a `Section`.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import DeviceError, DeviceLostError
+from ..layout import ceil_div
+from ..sections import TICK, let_interrupts_through
 from . import memory
 from .executor import Executor
-from .host_copies import copy_array
-from .mapping import check_access, mapped, no_access
-from .memory import Buffer, Memory
-from .pool import Pool
-from .wgpu_private import cancel_mapping, fill_mapped, map_submitted, map_to_write
+from .measured import usable_cores
+from .memory import Buffer, Memory, Pool
+from .wgpu_private import ask_for_news, cancel_mapping, fill_mapped, map_submitted, map_to_write, settled
 
-__all__ = ["Transfers", "fill"]
+__all__ = ["Transfers", "copy_array", "fill"]
 
 _SMALL = 256 * 2**10
-"""Bytes up to which wgpu's own way is the quickest to write: mapping waits for the device, it does not."""
+"""Uploads up to this size use `queue.write_buffer`; mapping would stall until the device is idle."""
+_PIECE_BYTES = 4 * 2**20
+"""What a thread copies at a time: starting one costs as much as copying a tenth of this."""
+_MAX_THREADS = 4
+"""As many use the bandwidth of any usual machine."""
+
+_Piece = tuple[NDArray[Any], NDArray[Any]]
 
 
 def _up(nbytes: int, multiple: int) -> int:
-    return -(-nbytes // multiple) * multiple
+    return ceil_div(nbytes, multiple) * multiple
 
 
 def _native(data: NDArray[Any]) -> np.dtype[Any]:
@@ -215,3 +229,163 @@ def _stages(pool: Pool, nbytes: int, chunk: int) -> Iterator[list[Any]]:
     finally:
         for stage in stages:
             pool.give(stage)
+
+
+def no_access(error: Exception) -> DeviceError:
+    """Return the error for a mapping that failed."""
+    return DeviceError(f"the device gives no access to its memory: {error}; open another one with dmlgpu.Device()")
+
+
+def check_access(lost: Callable[[], bool]) -> None:
+    """Raise an error if the device is lost: asking for its memory would end the process."""
+    if lost():
+        raise DeviceLostError(
+            "the wgpu device was destroyed or lost while its memory was awaited; open another with dmlgpu.Device()"
+        )
+
+
+class mapped:
+    """Wait for a mapping that was begun, and undo it at the end of the block.
+
+    Parameters
+    ----------
+    gpu_device : wgpu.GPUDevice
+        Where the buffer is.
+    gpu_buffer : wgpu.GPUBuffer
+        What is being mapped.
+    promise : wgpu.GPUPromise
+        What ``map_async`` returned.
+    lost : callable
+        Whether the device is lost, so that there is nothing to wait for.
+
+    Raises
+    ------
+    DeviceError
+        If the device does not give access to its memory, being lost for instance.
+    """
+
+    __slots__ = ("_gpu_buffer", "_gpu_device", "_lost", "_promise")
+
+    def __init__(self, gpu_device: Any, gpu_buffer: Any, promise: Any, lost: Callable[[], bool]) -> None:
+        self._gpu_device = gpu_device
+        self._gpu_buffer = gpu_buffer
+        self._promise = promise
+        self._lost = lost
+
+    def __enter__(self) -> None:
+        try:
+            self._wait()
+        except BaseException:
+            cancel_mapping(self._gpu_device, self._gpu_buffer, self._promise)
+            raise
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._gpu_buffer.map_state == "mapped":
+            try:
+                self._gpu_buffer.unmap()
+            except BaseException:
+                cancel_mapping(self._gpu_device, self._gpu_buffer, self._promise)
+                raise
+
+    def _wait(self) -> None:
+        let_interrupts_through()
+        while not settled(self._promise, TICK):
+            let_interrupts_through()
+            check_access(self._lost)
+            ask_for_news(self._gpu_device)
+        try:
+            self._promise.sync_wait()
+        except Exception as error:
+            raise no_access(error) from error
+
+
+def copy_array(target: NDArray[Any], source: NDArray[Any]) -> None:
+    """Copy the elements of `source` to `target`, an array of the same shape and type in other memory.
+
+    Large arrays are copied by several threads: one core cannot use all of a machine's bandwidth, nor get new pages from
+    the system as fast as two.
+
+    When this returns or raises, nobody reads or writes the arrays any more: their memory may be unmapped then.
+    """
+    helpers = min(_MAX_THREADS, usable_cores(), source.nbytes // _PIECE_BYTES) - 1
+    if helpers < 1:
+        np.copyto(target, source)
+        return
+    work = _Work(_pieces(target, source))
+    interruption: BaseException | None = None
+    try:
+        work.call_helpers(helpers)
+        work.do()
+    finally:
+        # Not a call: Ctrl-C may take effect where a function begins, and here nothing must come between.
+        while True:
+            try:
+                work.pieces.clear()
+                while work.helping:
+                    work.done.get()
+                break
+            except BaseException as error:
+                interruption = error
+        if interruption is not None:
+            raise interruption
+    if work.error is not None:
+        raise work.error
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_MAX_THREADS - 1, thread_name_prefix="dmlgpu-copy")
+
+
+def _pieces(target: NDArray[Any], source: NDArray[Any]) -> Iterator[_Piece]:
+    """Yield parts of the arrays of some `_PIECE_BYTES` each."""
+    if target.flags.c_contiguous and source.flags.c_contiguous:
+        target, source = target.reshape(-1), source.reshape(-1)
+    axis = max(range(target.ndim), key=lambda n: abs(target.strides[n]) if target.shape[n] > 1 else 0)
+    target, source = np.moveaxis(target, axis, 0), np.moveaxis(source, axis, 0)
+    step = max(1, len(target) * _PIECE_BYTES // target.nbytes)
+    for start in range(0, len(target), step):
+        yield target[start : start + step], source[start : start + step]
+
+
+class _Work:
+    """Pieces that the caller and its helpers take, and who is still at one.
+
+    There is no lock that an interruption could leave taken: a helper says that it is at work, then looks for a piece;
+    the caller takes the pieces away, then waits while someone is at work.
+    """
+
+    def __init__(self, pieces: Iterable[_Piece]) -> None:
+        self.pieces = deque(pieces)
+        self.helping: list[object] = []
+        self.done: SimpleQueue[None] = SimpleQueue()
+        self.error: BaseException | None = None
+
+    def call_helpers(self, count: int) -> None:
+        """Have other threads help: none, where the process ends, or may have no more of them."""
+        try:
+            for _ in range(count):
+                _threads().submit(self.help)
+        except RuntimeError:
+            return
+
+    def do(self) -> None:
+        """Copy pieces until none are left."""
+        while True:
+            try:
+                piece = self.pieces.popleft()
+            except IndexError:
+                return
+            np.copyto(*piece)
+
+    def help(self) -> None:
+        """Do so in another thread."""
+        token = object()
+        self.helping.append(token)
+        try:
+            self.do()
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.helping.remove(token)
+            self.done.put(None)

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from ..errors import DeviceError, DeviceReleasedError, said
 from ..sections import Section
-from .c_types import parse_c_types
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -33,6 +32,7 @@ __all__ = [
     "map_submitted",
     "native_version",
     "owner_of",
+    "parse_c_types",
     "set_companion",
     "settled",
     "timestamp_period",
@@ -180,7 +180,7 @@ def owner_of(gpu_object: Any) -> Any:
     return getattr(gpu_object, "_device", None)
 
 
-def end_calls_before_destroy(gpu_device: Any, lifetime: Any) -> None:
+def end_calls_before_destroy(gpu_device: Any, device: Any) -> None:
     """Have ``destroy`` of a wgpu.GPUDevice wait for calls in progress on it, and end those that wait for the device.
 
     Reading mapped memory of a destroyed device, and submitting to it, would end the process.
@@ -189,19 +189,19 @@ def end_calls_before_destroy(gpu_device: Any, lifetime: Any) -> None:
     ----------
     gpu_device : wgpu.GPUDevice
         The device.
-    lifetime : Lifetime
+    device : Device
         Its `section` and `mark_lost`. It is not kept alive.
     """
-    get_device, get_lifetime = weakref.ref(gpu_device), weakref.ref(lifetime)
+    get_gpu_device, get_device = weakref.ref(gpu_device), weakref.ref(device)
 
     def destroy() -> None:
-        gpu_device: Any = get_device()
-        lifetime: Any = get_lifetime()
-        if lifetime is None:
+        gpu_device: Any = get_gpu_device()
+        device: Any = get_device()
+        if device is None:
             type(gpu_device).destroy(gpu_device)
             return
-        lifetime.mark_lost()
-        with lifetime.section:
+        device.mark_lost()
+        with device.section:
             type(gpu_device).destroy(gpu_device)
             ask_for_news(gpu_device)  # so that promises which are awaited are settled
 
@@ -342,3 +342,100 @@ def timestamp_period(gpu_device: Any) -> float | None:
     except (ImportError, AttributeError, TypeError):  # wgpu-py wraps neither the function nor the pointer
         return None
     return nanoseconds * 1e-9 if nanoseconds > 0 else None
+
+
+_STRUCTS = [
+    "AdapterInfo",
+    "BindGroupDescriptor",
+    "BindGroupEntry",
+    "BindGroupLayoutDescriptor",
+    "BindGroupLayoutEntry",
+    "BufferBindingLayout",
+    "BufferDescriptor",
+    "BufferMapCallbackInfo",
+    "ChainedStruct",
+    "CommandBufferDescriptor",
+    "CommandEncoderDescriptor",
+    "ComputePassDescriptor",
+    "ComputePipelineDescriptor",
+    "ComputeState",
+    "ConstantEntry",
+    "DeviceDescriptor",
+    "DeviceExtras",
+    "DeviceLostCallbackInfo",
+    "InstanceDescriptor",
+    "Limits",
+    "NativeLimits",
+    "PipelineLayoutDescriptor",
+    "QueueDescriptor",
+    "RequestDeviceCallbackInfo",
+    "ShaderModuleDescriptor",
+    "ShaderSourceWGSL",
+    "UncapturedErrorCallbackInfo",
+]
+_ARRAYS = [
+    "Adapter",
+    "BindGroupEntry",
+    "BindGroupLayout",
+    "BindGroupLayoutEntry",
+    "CommandBuffer",
+    "ConstantEntry",
+    "FeatureName",
+]
+_FUNCTIONS = (
+    "(WGPUDevice const *, WGPUDeviceLostReason, WGPUStringView, void *, void *)",
+    "(WGPUDevice const *, WGPUErrorType, WGPUStringView, void *, void *)",
+    "(WGPUMapAsyncStatus, WGPUStringView, void *, void *)",
+    "(WGPURequestDeviceStatus, WGPUDevice, WGPUStringView, void *, void *)",
+)
+
+
+def _item(pointer: Any) -> tuple[Any, bool]:
+    return pointer.item, False
+
+
+def _itself(ctype: Any) -> tuple[Any, bool]:
+    return ctype, False
+
+
+def _function(pointer: Any) -> tuple[Any, bool]:
+    return pointer, True
+
+
+_TYPES: dict[str, tuple[str, Callable[[Any], tuple[Any, bool]]]] = {
+    **{f"WGPU{name} *": (f"WGPU{name} *", _itself) for name in _STRUCTS},
+    "WGPUChainedStruct * ": ("WGPUChainedStruct *", _itself),
+    # An array as a parameter would be a pointer to its element, and a function one to itself.
+    **{f"WGPU{name}[]": (f"WGPU{name}(*)[]", _item) for name in _ARRAYS},
+    **{f"{name} []": (f"{name}(*)[]", _item) for name in ("char", "uint8_t", "uint32_t")},
+    **{name: (name, _itself) for name in ("intptr_t", "uintptr_t", "uint8_t *")},
+    **{f"void{parameters}": (f"void(*){parameters}", _function) for parameters in _FUNCTIONS},
+}
+"""For each type as wgpu-py writes it: a parameter that says the same, and what cffi keeps of that."""
+
+
+def parse_c_types(ffi: Any) -> bool:
+    """Parse, as the parameters of one function, the types that wgpu-py asks for up to a first result.
+
+    cffi parses all of wgpu's type names anew, which takes some 12 ms, for each type that it sees for the first time.
+
+    Parameters
+    ----------
+    ffi : cffi.FFI
+        wgpu-py's.
+
+    Returns
+    -------
+    bool
+        Whether that was possible. If not, nothing has changed: a wgpu without one of the types, or a cffi that keeps
+        types elsewhere, parses them one by one.
+    """
+    try:
+        kept = ffi._parsed_types
+        parameters = ffi.typeof(f"void(*)({', '.join(parameter for parameter, _ in _TYPES.values())})").args
+        parsed = {name: entry(ctype) for (name, (_, entry)), ctype in zip(_TYPES.items(), parameters, strict=True)}
+        for name, value in parsed.items():
+            kept.setdefault(name, value)
+    except Exception:  # cffi's errors for C are of many kinds, and none of them matters here
+        return False
+    return True

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dmlgpu.planning.dispatch import PipelineKey
-from dmlgpu.runtime.cores import usable_cores
+from dmlgpu.runtime.measured import usable_cores
 
 from .answers import Answers, digest
 from .drivers import AMD, COMPILERS, NVIDIA, ROOT, CompilerError, Driver, Figures, compile_pipelines, version

@@ -1,7 +1,8 @@
-"""What is measured on a device because it does not say."""
+"""What is measured because nobody says: how a device treats subnormals, its subgroups, the CPUs of this process."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from .adapters import AdapterDescription
     from .device import Device
 
-__all__ = ["measure_subgroup_sizes", "measure_subnormals"]
+__all__ = ["measure_subgroup_sizes", "measure_subnormals", "usable_cores"]
 
 _SUBGROUPS = {"subgroup": "", "subgroups": "enable subgroups;\n"}
 """What the feature is called, and what a shader that uses it begins with: naga knows no such directive."""
@@ -79,3 +80,17 @@ def measure_subgroup_sizes(adapter: AdapterDescription) -> list[int]:
         return [int(size) for size in np.unique(np.frombuffer(gpu_device.queue.read_buffer(buffer), np.uint32))]
     finally:
         gpu_device.destroy()
+
+
+def usable_cores() -> int:
+    """Return how many CPUs this process may use, at least one.
+
+    Examples
+    --------
+    >>> from dmlgpu.runtime.measured import usable_cores
+    >>> usable_cores() >= 1
+    True
+    """
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
