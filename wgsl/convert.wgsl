@@ -1,12 +1,12 @@
 // Converts elements of any type to any numeric type, and copies between layouts where the types are the same.
 //
 // Integers wrap; conversions to floating point round to nearest, ties to even; floating point to integer truncates,
-// saturates out of range and gives 0 for NaN. All in integer arithmetic, so float64 needs no feature.
-// Grid: workgroups of 64 invocations; an invocation an element.
+// saturates out of range and gives 0 for NaN. All of it is integer arithmetic, so float64 needs no feature.
+// Grid: workgroups of 64 invocations; one invocation for each element.
 // Bindings: 0 params, 1 input (absent in place), 2 output.
 // Constants: flat, input_log2_bits, output_log2_bits, input_kind, output_kind, input_mantissa_bits,
 // input_exponent_bias, output_mantissa_bits, output_exponent_bias.
-// Bytes moved: one read and one write an element.
+// Bytes moved: each element is read once and written once.
 
 #import "lib/params.wgsl"
 #import <input>

@@ -1,10 +1,11 @@
-// Copies memory and does nothing else: the ceiling that benchmarks divide by. No operator runs it.
+// Copies memory: the ceiling that benchmarks divide by. No operator runs it.
 //
-// Which way of copying is fastest depends on the device, so there are several: see dmlgpu/bench/copying.py.
-// Grid: workgroups of 64 invocations; an invocation `units` units, which are words or vectors of four words.
+// Which way of copying is fastest depends on the device, so there are several variants: dmlgpu/bench/copying.py.
+// Grid: workgroups of 64 invocations; each invocation copies `units` words or vectors of four words.
 // Bindings: 0 params, 1 input, 2 output. params.count is the number of units, a multiple of 64 * `units`.
-// Constants: units; apart, the distance between an invocation's units: 1, or 64 so that neighbours read neighbours.
-// Bytes moved: one read and one write a byte.
+// Constants: units; apart, the distance between an invocation's units: 1, or 64 so that neighbouring invocations
+// read neighbouring units.
+// Bytes moved: each byte is read once and written once.
 
 #import "lib/params.wgsl"
 #import <unit>
@@ -21,7 +22,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if (units == 1u) {
         output_units[first] = input_units[first];
     } else if (units == 4u) {
-        // All reads before the first write, so that they are under way together.
+        // All reads come before the first write, so that they are under way together.
         let a = input_units[first];
         let b = input_units[first + apart];
         let c = input_units[first + 2u * apart];

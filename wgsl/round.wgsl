@@ -1,9 +1,9 @@
 // Rounds floating-point elements to integers in one of three modes, element by element, in any layout.
 //
-// Grid: workgroups of 64 invocations; an invocation an element.
+// Grid: workgroups of 64 invocations; one invocation for each element.
 // Bindings: 0 params, 1 input (absent in place), 2 output.
-// Constants: flat, input_log2_bits, output_log2_bits; mantissa_bits and exponent_bias of float16 or float32.
-// Bytes moved: one read and one write an element.
+// Constants: flat, input_log2_bits, output_log2_bits; mantissa_bits and exponent_bias, which float64 does not use.
+// Bytes moved: each element is read once and written once.
 
 #import "lib/params.wgsl"
 #import <input>

@@ -1,10 +1,11 @@
 // Rounds floating-point elements that are neighbours in memory, 16 bytes at a time.
 //
-// Grid: workgroups of 64 invocations; an invocation four vectors of four words, `apart` from one to the next.
+// Grid: workgroups of 64 invocations; each invocation rounds four vectors of four words, `apart` vectors from each
+// other.
 // Bindings: 0 params, 1 input (absent in place), 2 output.
-// Constants: input_log2_bits, output_log2_bits; apart: 64, so that neighbours read neighbours, or 1 on a CPU;
-// mantissa_bits and exponent_bias of float16 or float32.
-// Bytes moved: one read and one write an element.
+// Constants: input_log2_bits, output_log2_bits; apart: 64, so that neighbouring invocations read neighbouring
+// vectors, or 1 on a CPU; mantissa_bits and exponent_bias, which float64 does not use.
+// Bytes moved: each element is read once and written once.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -31,14 +32,14 @@ fn round_quad(words: vec4<u32>) -> vec4<u32> {
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    // A power of two: so many elements are a vector.
+    // A vector has 2^shift elements.
     let shift = 7u - input_log2_bits;
     let quads = params.count >> shift;
     let invocation = workgroup_number(workgroup) * 64u;
     let first = select(invocation * QUADS + lane, (invocation + lane) * QUADS, apart == 1u);
     let input = params.input_offset >> shift;
     let output = params.output_offset >> shift;
-    // All reads before the first write, so that they are under way together; none goes past the end.
+    // All reads come before the first write, so that they are under way together; none goes past the end.
     let last = quads - 1u;
     let a = input_quad(input + min(first, last));
     let b = input_quad(input + min(first + apart, last));

@@ -1,11 +1,11 @@
 // Turns the tile totals of each slice into what each tile's results begin with, and finds the first tile that may be
 // exceptional.
 //
-// Grid: a workgroup of 64 invocations a slice; an invocation a span of 16 tiles, 64 spans at a time.
+// Grid: one workgroup of 64 invocations for each slice; each invocation takes a span of 16 tiles, 64 spans at a time.
 // Bindings: 0 params, 3 state: reads the records of scan_tile_totals, writes base and end of every tile, and the carry
 // after the window.
 // Constants: product, opaque.
-// Bytes moved: 44 read and 16 written a tile.
+// Bytes moved: 44 read and 16 written for each tile.
 
 #import "lib/params.wgsl"
 #import <element>
@@ -15,7 +15,7 @@
 #import "lib/tile_state.wgsl"
 
 const SPANS = 64u;
-// So far below overflow, in powers of two, is safe whatever the rounding.
+// So many powers of two below overflow are safe, whatever the rounding.
 const MARGIN = 6;
 
 var<workgroup> before_window: Carry;
@@ -29,7 +29,8 @@ fn exponent(magnitude: u32) -> i32 {
     return i32(magnitude >> EXPONENT_SHIFT) - EXPONENT_BIAS + 1;
 }
 
-// Whether a tile might be exceptional. Cautious: the extremes of its results were found without the base.
+// Whether a tile might be exceptional. The answer is cautious, because the extremes of its results were found without
+// the base.
 fn is_suspect(present: bool, base: Accumulator, largest: u32, largest_r: u32, smallest: u32) -> bool {
     let limit = EXPONENT_BIAS - MARGIN;
     if (largest >= INFINITE || (present && magnitude(base) >= INFINITE)) {
@@ -87,7 +88,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
                     s = append(has_s, s, spans[i]);
                     has_s = true;
                 } else {
-                    // The carry after the window, in so far as it lies inside a span.
+                    // The carry after the window, if the window ends inside a span.
                     let tiles = params.tiles + start.tiles - (chunk + i) * FANOUT;
                     store_carry(carry_after_word(slice), Carry(s, spans[i], s, tiles, has_s));
                 }
@@ -129,7 +130,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             store_carry(word, Carry(s, s, s, 0u, true));
         }
         put_accumulator(word + 4u, 1u, tile_accumulator(slice, params.tiles - 1u, TILE_END));
-        // After store_carry, which leaves the spare words alone.
+        // After store_carry, which does not write the spare words.
         set_state_word(slice_word(slice) + SUSPECT, atomicLoad(&suspect));
         set_state_word(slice_word(slice) + ABSORBED, NO_TILE);
     }

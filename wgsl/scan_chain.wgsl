@@ -1,13 +1,13 @@
-// Scans slices, or windows of whole tiles, in one pass: a workgroup a tile, which takes over from the tile before.
+// Scans slices, or windows of whole tiles, in one pass: each workgroup takes a tile and goes on from the tile before.
 //
 // For long slices that are too few to fill the device with a workgroup each. Carries go from tile to tile strictly in
-// order, as the canonical order and exceptional tiles demand.
-// A workgroup draws a ticket, so that whoever it waits for has begun. Should the wait grow long all the same (no one
-// promises that a begun workgroup goes on), it works out the carry itself, from the last one that is there.
-// Grid: a workgroup of LANES invocations (slot <tile>) a tile.
+// order, as the canonical order and exceptional tiles demand. A workgroup draws a ticket, so every workgroup it waits
+// for has begun. No standard promises that a begun workgroup goes on, so after a long wait the workgroup works out
+// the carry itself, from the last one that is there.
+// Grid: one workgroup of LANES invocations (slot <tile>) for each tile.
 // Bindings: 0 params, 1 input (absent where input_in_output; never in place), 2 output, 3 state (scan_chain_clear).
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, exact_grid.
-// Bytes moved: one read and one write an element; 28 to 52 bytes written and read a tile.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, patience, exact_grid.
+// Bytes moved: each element is read once and written once; 28 to 52 bytes are written and read for each tile.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -20,22 +20,22 @@
 #import "lib/chain_records.wgsl"
 #import "lib/carry_over.wgsl"
 
-// How often to look for the carry before working it out.
+// How many times to look for the carry before working it out.
 override patience: u32 = 2000u;
-// There are as many workgroups as tiles: software drivers do better without the early return.
+// Whether there are exactly as many workgroups as tiles: software drivers are faster without the early return.
 override exact_grid: bool = false;
 
 const DELAY = 20000u;
 
 var<workgroup> turn: vec3<u32>;
 
-// What tile `tile` of a slice goes on from.
+// Returns what tile `tile` of a slice goes on from.
 fn wait_for_carry(slice: u32, tile: u32, place: Place) -> Carry {
     var start = fresh_carry();
     if (params.resume == 1u) {
         start = load_carry(carry_word(slice, params.group));
     }
-    // Walk back from the record wanted to the last one that is there, or to the start.
+    // Walk back from the wanted record to the last one that is there, or to the start.
     var origin = tile;
     var reading = Reading(start, tile == 0u);
     for (var look = 0u; look < patience && !reading.complete; look += 1u) {
@@ -57,12 +57,12 @@ fn wait_for_carry(slice: u32, tile: u32, place: Place) -> Carry {
     return result;
 }
 
-// Where a slice keeps ~t, if carries are absorbed from tile t on: a number that only grows.
+// The word in which a slice keeps ~t if carries are absorbed from tile t on: a number that only grows.
 fn absorbed_word(slice: u32) -> u32 {
     return carry_word(slice, 0u) + CARRY_SPARE;
 }
 
-// For tests: which workgroups dawdle and then keep their carry to themselves, as if they had been stopped.
+// For tests: whether a workgroup waits and then does not publish its carry, as if it had been stopped.
 fn is_silent(ticket: u32) -> bool {
     return params.phase != 0u && ((ticket * 2654435761u) >> 16u) % params.phase == 0u;
 }

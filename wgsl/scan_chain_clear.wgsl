@@ -1,9 +1,9 @@
-// Empties the ticket and the records of scan_chain, and leaves the carries between windows.
+// Empties the ticket and the records of scan_chain, and keeps the carries between windows.
 //
-// Grid: workgroups of 64 invocations; an invocation 16 words.
+// Grid: workgroups of 64 invocations; each invocation clears 16 words.
 // Bindings: 0 params, 3 state.
 // Constants: none; the element says how long a record is.
-// Bytes moved: at most 52 written a tile.
+// Bytes moved: at most 52 written for each tile.
 
 #import "lib/params.wgsl"
 #import <element>

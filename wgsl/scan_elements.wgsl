@@ -1,10 +1,10 @@
-// Scans windows that begin or end inside a run, one invocation a slice, an element at a time, in two phases.
+// Scans windows that begin or end inside a run, an element at a time, in two phases.
 //
 // For tensors whose elements lie so far apart that a binding holds few of a slice.
-// Grid: workgroups of 64 invocations; an invocation a slice.
-// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 101 words a slice.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase; in_windows as it is.
-// Bytes moved: two reads and one write an element; the state, read and written.
+// Grid: workgroups of 64 invocations; one invocation for each slice.
+// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 101 words for each slice.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase.
+// Bytes moved: each element is read twice and written once; the state is read and written.
 
 #import "lib/params.wgsl"
 #import <input>

@@ -1,12 +1,12 @@
-// Scans slices of at most 16 elements that follow each other in memory without gaps, `runs` runs of 16 elements an
-// invocation: as many slices as begin and end with them. A slice is a left fold.
+// Scans slices of at most 16 elements that follow each other in memory without gaps. An invocation takes `runs` runs of
+// 16 elements, so many that slices begin and end with them. A slice is a left fold.
 //
-// For many slices whose lengths are no whole vectors, or of 4 elements and less: they are read and written 16 bytes at
-// a time all the same, and types of less than a word need no atomics.
-// Grid: workgroups of 64 invocations; an invocation 16 * runs / slice_length slices.
+// For many slices of at most 4 elements, or whose lengths are no whole vectors. They are read and written 16 bytes at a
+// time all the same, and types of less than a word need no atomics.
+// Grid: workgroups of 64 invocations; each invocation takes 16 * runs / slice_length slices.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state (unused); elements begin at multiples of 16 bytes.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, slice_length, runs.
-// Bytes moved: one read and one write an element.
+// Bytes moved: each element is read once and written once.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -21,7 +21,8 @@
 override slice_length: u32 = 3u;
 override runs: u32 = 3u;
 
-// A bit for each element of a run that begins a slice; the first element has `position` in its own.
+// Returns a bit for each element of a run that begins a slice; the run's first element is number `position` of its
+// slice.
 fn beginnings(position: u32) -> u32 {
     // Bits 0, slice_length, 2 * slice_length, ...: (2^(k * slice_length) - 1) / (2^slice_length - 1).
     let every = ((1u << (31u / slice_length * slice_length)) - 1u) / ((1u << slice_length) - 1u);

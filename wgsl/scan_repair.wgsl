@@ -1,8 +1,9 @@
-// Scans slices from the first tile that may be exceptional on, tile after tile, until only classes count: from there on
-// it works out what each tile begins with. Slices without such a tile take no time. A dispatch does the tiles of a
-// turn, and the next one goes on where it ended: software drivers end long loops, and GPUs have watchdogs.
+// Scans slices from the first tile that may be exceptional on, tile after tile, until only the classes of elements
+// count. From there on it works out what each tile begins with. Slices without such a tile take no time. A dispatch does
+// the tiles of one turn, and the next dispatch goes on where it ended: software drivers end long loops, and GPUs have
+// watchdogs.
 //
-// Grid: a workgroup of 256 invocations a slice.
+// Grid: one workgroup of 256 invocations for each slice.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries left; writes base of tiles behind
 // an absorbing result, and the carry after the window.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
@@ -21,7 +22,7 @@ var<workgroup> first_tile: u32;
 var<workgroup> goes_on: u32;
 var<workgroup> totals: array<u32, 256>;
 
-// What comes before tile `tile`, which follows tiles of the window that are not exceptional.
+// Returns what comes before tile `tile`, if no earlier tile of the window is exceptional.
 fn carry_into(slice: u32, tile: u32) -> Carry {
     var result = carry_before(slice);
     var t = 0u;
@@ -40,7 +41,8 @@ fn carry_into(slice: u32, tile: u32) -> Carry {
     return result;
 }
 
-// The tile that the turn begins with; NO_TILE where none up to its end may be exceptional, or where only classes count.
+// Returns the tile that the turn begins with: NO_TILE if none up to its end may be exceptional, or if only classes
+// count.
 fn first_of_turn(slice: u32) -> u32 {
     let suspect = state_word(slice_word(slice) + SUSPECT);
     let is_done = state_word(slice_word(slice) + ABSORBED) != NO_TILE;

@@ -1,10 +1,11 @@
-// Scans whole slices, or windows of whole tiles, a workgroup a slice, tile after tile.
+// Scans whole slices, or windows of whole tiles, tile after tile.
 //
 // For slices that are many enough to fill the device: one pass over the data.
-// Grid: a workgroup of LANES invocations (slot <tile>) a slice.
-// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 8 words a slice, only used between windows.
+// Grid: one workgroup of LANES invocations (slot <tile>) for each slice.
+// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 8 words for each slice, used between windows
+// only.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
-// Bytes moved: one read and one write an element; exceptional tiles are read twice.
+// Bytes moved: each element is read once and written once; exceptional tiles are read twice.
 
 #import "lib/params.wgsl"
 #import <input>

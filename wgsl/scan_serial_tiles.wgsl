@@ -1,10 +1,10 @@
-// Scans each tile of each slice and writes the results, but for those that scan_repair wrote: as scan_tiles, with an
-// invocation a tile. For software adapters, which pay for barriers.
+// Scans each tile of each slice and writes the results, except those that scan_repair wrote. As scan_tiles, with one
+// invocation for each tile: for software adapters, where barriers are expensive.
 //
-// Grid: workgroups of 8 invocations, as many as a CPU takes at a time; an invocation a tile.
+// Grid: workgroups of 8 invocations, as many as a CPU runs at a time; one invocation for each tile.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries and scan_repair left.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
-// Bytes moved: one read and one write an element; 16 read a tile.
+// Bytes moved: each element is read once and written once; 16 bytes are read for each tile.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -18,7 +18,7 @@
 #import "lib/tile_state.wgsl"
 #import "lib/serial_tile.wgsl"
 
-// What comes before a tile, as if it were one long span.
+// Returns what comes before a tile, as if it were one long span.
 fn carry_into(slice: u32, tile: u32) -> Carry {
     let start = carry_before(slice);
     var result = start;

@@ -1,10 +1,11 @@
-// Reduces each tile of each slice to its total, and to what tells whether it may be exceptional: as scan_tile_totals,
-// with an invocation a tile. For software adapters, which pay for barriers.
+// Reduces each tile of each slice to its total, and to what tells whether it may be exceptional. As scan_tile_totals,
+// with one invocation for each tile: for software adapters, where barriers are expensive.
 //
-// Grid: workgroups of 8 invocations, as many as a CPU takes at a time; an invocation a tile.
-// Bindings: 0 params, 1 input (absent where input_in_output), 2 output (not written), 3 state: writes 12 words a tile.
+// Grid: workgroups of 8 invocations, as many as a CPU runs at a time; one invocation for each tile.
+// Bindings: 0 params, 1 input (absent where input_in_output), 2 output (not written), 3 state: writes 12 words for
+// each tile.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
-// Bytes moved: one read an element; 48 written a tile.
+// Bytes moved: each element is read once; 48 bytes are written for each tile.
 
 #import "lib/params.wgsl"
 #import <input>

@@ -1,9 +1,9 @@
-// Scans slices of at most 16 elements, one invocation a slice: a single run, which is a left fold.
+// Scans slices of at most 16 elements: each is a single run, which is a left fold.
 //
-// Grid: workgroups of 64 invocations; an invocation a slice.
+// Grid: workgroups of 64 invocations; one invocation for each slice.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state (unused).
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, slice_length.
-// Bytes moved: one read and one write an element.
+// Bytes moved: each element is read once and written once.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -15,7 +15,7 @@
 #import <reads>
 #import <writes>
 
-// params.length where that is worth a pipeline of its own: compilers leave out what a slice does not have. Else 0.
+// params.length if that is worth a pipeline of its own, where compilers leave out what a slice does not have; else 0.
 override slice_length: u32 = 0u;
 
 @compute @workgroup_size(64)

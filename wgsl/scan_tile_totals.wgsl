@@ -1,9 +1,10 @@
 // Reduces each tile of each slice to its total, and to what tells whether it may be exceptional.
 //
-// Grid: a workgroup of 256 invocations a tile; an invocation a run of 16 elements.
-// Bindings: 0 params, 1 input (absent where input_in_output), 2 output (not written), 3 state: writes 12 words a tile.
+// Grid: one workgroup of 256 invocations for each tile; one invocation for each run of 16 elements.
+// Bindings: 0 params, 1 input (absent where input_in_output), 2 output (not written), 3 state: writes 12 words for
+// each tile.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
-// Bytes moved: one read an element; 48 written a tile.
+// Bytes moved: each element is read once; 48 bytes are written for each tile.
 
 #import "lib/params.wgsl"
 #import <input>

@@ -1,9 +1,9 @@
-// Scans each tile of each slice and writes the results, but for those that scan_repair wrote.
+// Scans each tile of each slice and writes the results, except those that scan_repair wrote.
 //
-// Grid: a workgroup of 256 invocations a tile; an invocation a run of 16 elements.
+// Grid: one workgroup of 256 invocations for each tile; one invocation for each run of 16 elements.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries and scan_repair left.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
-// Bytes moved: one read and one write an element; 16 read a tile.
+// Bytes moved: each element is read once and written once; 16 bytes are read for each tile.
 
 #import "lib/params.wgsl"
 #import <input>

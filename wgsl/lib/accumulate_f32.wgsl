@@ -1,7 +1,7 @@
 // The accumulator of float16 and float32. Every float operation of the canonical order is `combine`.
 
 override product: bool = false;
-// Hide the operands from compilers that would regroup or simplify a chain of float operations.
+// Whether to hide the operands from compilers, which could regroup or simplify a chain of float operations.
 override opaque: bool = false;
 
 alias Accumulator = f32;

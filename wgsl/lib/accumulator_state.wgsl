@@ -1,4 +1,4 @@
-// Accumulators in scratch memory: their words lie `stride` apart. Needs lib/state.wgsl or lib/state_atomic.wgsl.
+// Accumulators in scratch memory, their words `stride` apart. Needs lib/state.wgsl or lib/state_atomic.wgsl.
 
 fn get_accumulator(word: u32, stride: u32) -> Accumulator {
     var words = vec2<u32>(state_word(word), 0u);

@@ -12,7 +12,7 @@ fn fresh_carry() -> Carry {
     return Carry(identity(), identity(), identity(), 0u, false);
 }
 
-// Whether results of the next tile go on from something: s + c, each where present.
+// Whether results of the next tile go on from a base: s + c, each where present.
 fn has_base(carry: Carry) -> bool {
     return carry.has_s | (carry.tiles > 0u);
 }
@@ -24,7 +24,8 @@ fn base_of(carry: Carry) -> Accumulator {
     return checked(carry.s);
 }
 
-// Whether only the classes of further elements count. s alone can have overflowed where the results so far have not.
+// Whether only the classes of further elements count. Both s and the last result must absorb, because s can overflow
+// where the results so far have not.
 fn is_absorbed(carry: Carry) -> bool {
     let exceptions = is_exceptional(carry.s) & is_exceptional(carry.last);
     return carry.has_s & (exceptions | (is_absorbing(carry.s) & is_zero(carry.s) & is_zero(carry.last)));

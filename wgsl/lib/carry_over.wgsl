@@ -1,4 +1,4 @@
-// A full tile by one invocation, for its carry only. Needs lib/progress.wgsl and <reads>.
+// Works out the carry behind a full tile, by one invocation. Needs lib/progress.wgsl and <reads>.
 
 fn carry_over(before: Carry, input: u32) -> Carry {
     let least_here = least;

@@ -1,7 +1,7 @@
-// How the workgroups of a chain hand carries on: in records that are written once and read any time.
+// The records in which the workgroups of a chain hand carries on. Each is written once and can be read at any time.
 //
-// WGSL's atomics order nothing but themselves, so every word of a record says of itself whether it was written: it
-// carries 16 bits and a mark. Needs lib/state_atomic.wgsl.
+// WGSL's atomics order nothing but themselves. So every word of a record carries 16 bits and a mark that says that this
+// word was written. Needs lib/state_atomic.wgsl.
 
 #import "lib/carry_state.wgsl"
 
@@ -11,8 +11,9 @@ const HEADER_WORDS = 8u;
 const WRITTEN = 1u;
 const RECORD_WORDS = 6u * WORDS + 1u;
 
-// Where a slice's carry between windows is. There are two, which windows read and write in turn: by the time the last
-// tile of a window hands its carry on, the first may not have read its own, if others worked out what it owed them.
+// The place of a slice's carry between windows. There are two, which windows read and write in turn: when the last
+// tile of a window hands its carry on, the first tile may not have read its own yet, if others worked out the carry
+// it owed them.
 fn carry_word(slice: u32, side: u32) -> u32 {
     return HEADER_WORDS + (side * params.count + slice) * CARRY_WORDS;
 }

@@ -5,7 +5,7 @@ const HAS_OTHER = 2u;        // a sum's negative infinity, a product's zero
 const HAS_NAN = 4u;
 const IS_NEGATIVE = 8u;      // a product's: an odd number of negative elements
 
-// What tells the class of some elements, without a branch for each: extremes of their bits.
+// Extremes of the bits of some elements, which tell their class without a branch for each element.
 struct Extremes {
     positive: i32,     // a sum's: the largest as signed numbers, which infinity and NaN are without a sign
     negative: u32,     // a sum's: the largest as unsigned numbers, which they are with one
@@ -38,7 +38,7 @@ fn class_of_extremes(found: Extremes) -> u32 {
     return select(0u, HAS_NAN, found.largest > INFINITE) | has_positive | has_negative;
 }
 
-// The class of a run's elements, whatever comes first.
+// Returns the class of a run's elements, whatever comes before them.
 fn class_bits_of_run(run: Run) -> u32 {
     var found = Extremes(0, 0u, INFINITE, 0u, 0u);
     found = extend(found, run[0]);
@@ -64,7 +64,7 @@ fn join_classes(a: u32, b: u32) -> u32 {
     return ((a | b) & ~IS_NEGATIVE) | ((a ^ b) & IS_NEGATIVE);
 }
 
-// What stands for a tile of this class in further folds.
+// Returns the value that stands for a tile of this class in further folds.
 fn of_class(bits: u32) -> Accumulator {
     var top = select(0u, ONE, product);
     if ((bits & HAS_NAN) != 0u || (bits & 3u) == 3u) {

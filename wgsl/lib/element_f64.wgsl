@@ -1,8 +1,8 @@
-// Slot <element>: float64, native. The one piece that needs features (shader-f64, and shader-int64 for the
-// casts) and that naga alone compiles.
+// Slot <element>: native float64. It needs features (shader-f64, and shader-int64 for the casts), and only naga
+// compiles it.
 
 override product: bool = false;
-// Hide the operands from compilers that would regroup or simplify a chain of float operations.
+// Whether to hide the operands from compilers, which could regroup or simplify a chain of float operations.
 override opaque: bool = false;
 
 alias Accumulator = f64;

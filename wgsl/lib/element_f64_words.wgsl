@@ -1,4 +1,4 @@
-// Slot <element>: float64 where the device has no 64-bit floats, as pairs of u32. The native path's bits.
+// Slot <element>: float64 as pairs of u32, where the device has no 64-bit floats. The bits are those of native float64.
 
 #import "lib/float64.wgsl"
 #import "lib/words64.wgsl"
@@ -16,7 +16,7 @@ fn combine(a: Accumulator, b: Accumulator) -> Accumulator {
     return add_f64(a, b);
 }
 
-// What lib/exceptional.wgsl needs to know of the format.
+// What lib/exceptional.wgsl asks of an element type.
 const EXCEPTIONS = true;
 const INFINITE = 0x7ff00000u;
 const NORMAL = 0x00100000u;

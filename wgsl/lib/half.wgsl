@@ -1,8 +1,8 @@
 // Conversions between the bit patterns of binary16 and binary32, because the built-ins leave subnormals, infinities and
 // NaN to the implementation.
 
-// Without branches: software drivers go through both sides of each, and a GPU's invocations may take both. Subnormals
-// of binary16 are made by float arithmetic that needs none of binary32. Needs lib/accumulate_f32.wgsl.
+// There are no branches: software drivers go through both sides of each, and a GPU's invocations may take both. Float
+// arithmetic makes the subnormals of binary16, without any subnormal of binary32. Needs lib/accumulate_f32.wgsl.
 
 // Exact.
 fn half_to_float(half: u32) -> u32 {
@@ -13,7 +13,8 @@ fn half_to_float(half: u32) -> u32 {
     return sign | select(subnormal, normal, magnitude >= 0x400u);
 }
 
-// To nearest, ties to even; overflow gives infinity, every NaN a quiet one. In the low 16 bits; stores cut the others.
+// Rounds to nearest, ties to even; overflow gives infinity, and every NaN a quiet one. The result is in the low 16
+// bits; stores drop the others.
 fn float_to_half(bits: u32) -> u32 {
     let sign = (bits >> 16u) & 0x8000u;
     let magnitude = bits & 0x7fffffffu;

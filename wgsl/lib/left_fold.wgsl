@@ -1,6 +1,6 @@
 // Writes the results of an exceptional tile, by one invocation: a left fold. Needs <reads> and <writes>.
 
-// `count` elements go on from `before`, where `present`. Returns the last result.
+// The `count` elements go on from `before` if `present`. Returns the last result.
 fn write_left_fold(present: bool, before: Accumulator, input: u32, output: u32, count: u32) -> Accumulator {
     var last = before;
     for (var i = 0u; i < count; i += FANOUT) {

@@ -1,4 +1,4 @@
-// What lib/exceptional.wgsl needs to know of integers: that none of them is exceptional.
+// What lib/exceptional.wgsl asks of an element type, for integers: none of them is exceptional.
 
 const EXCEPTIONS = false;
 const INFINITE = 0xffffffffu;

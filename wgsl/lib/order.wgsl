@@ -1,4 +1,4 @@
-// The lengths of the canonical order 16-16-16-16, as powers of two: an element's place in the slice tells which terms
+// The lengths of the canonical order 16-16-16-16, as powers of two. An element's place in the slice tells which terms
 // its prefix has. A missing term is skipped, never replaced by the identity, so that -0 survives.
 
 const FANOUT = 16u;
@@ -8,7 +8,7 @@ const TILE_SHIFT = 12u;    // 4096
 const SPAN_SHIFT = 16u;    // 65,536
 const TILE = 4096u;
 
-// a `combine` b where a is present, else b, both checked and so is the result.
+// Returns a combined with b if a is present, else b. Operands are checked, and so is the result.
 fn append(present: bool, a: Accumulator, b: Accumulator) -> Accumulator {
     if (present) {
         return link(a, b);

@@ -1,7 +1,7 @@
 // Slot <output>: elements of 8 or 16 bits, packed in words that other invocations and other tensors share.
 //
-// An element's bits are changed by one invocation only, so reading them needs no order; XOR with the difference
-// leaves the neighbours' bits as they are, whatever happens to them meanwhile.
+// Only one invocation changes an element's bits, so reading them needs no order. XOR with the difference leaves the
+// neighbours' bits as they are, whatever happens to them meanwhile.
 
 override output_log2_bits: u32 = 3u;
 

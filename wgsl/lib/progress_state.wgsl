@@ -1,7 +1,7 @@
 // The progress of slices in scratch memory, from one window to the next, and which tiles are exceptional.
 //
-// Word by word, the slices side by side. The checking passes and the writing passes each keep a progress of their own;
-// the first tell the second which tiles of the group of windows are exceptional.
+// Word by word, the slices side by side. The checking passes and the writing passes each keep their own progress. The
+// checking passes tell the writing passes which tiles of the group of windows are exceptional.
 
 #import "lib/progress.wgsl"
 #import "lib/state.wgsl"
@@ -81,7 +81,7 @@ fn suspend(slice: u32, progress: ptr<function, Progress>) {
     }
 }
 
-// Leaves it to the next window, if there is one.
+// Leaves the progress to the next window, if there is one.
 fn end_window(slice: u32, progress: ptr<function, Progress>) {
     if (in_windows && params.suspend == 1u) {
         suspend(slice, progress);

@@ -1,8 +1,8 @@
 // The three rounding modes, by integer arithmetic on bit patterns. Needs params, lib/int64.wgsl and input_log2_bits.
 //
-// Zeros, infinities and NaN stay as they are, subnormals become zeros of their sign.
+// Zeros, infinities and NaN stay as they are. What rounds to zero keeps its sign.
 
-// Of float16 or float32.
+// The format of float16 or float32, for round32.
 override mantissa_bits: u32 = 23u;
 override exponent_bias: u32 = 127u;
 
@@ -10,29 +10,29 @@ const HALF_EVEN = 0u;
 const TOWARD_ZERO = 1u;
 const HALF_AWAY = 2u;
 
-// Four of float16 or float32, without branches.
+// Rounds four elements of float16 or float32, without branches.
 fn round32(bits: vec4<u32>) -> vec4<u32> {
     let even = u32(params.mode == HALF_EVEN);
     let to_nearest = select(0xffffffffu, 0u, params.mode == TOWARD_ZERO);
     let sign = bits & vec4<u32>(1u << ((1u << min(input_log2_bits, 5u)) - 1u));
     let magnitude = bits ^ sign;
     let exponent = magnitude >> vec4<u32>(mantissa_bits);
-    // From 1 on. The significand's carry runs into the exponent, as it should.
+    // Magnitudes from 1 on. A carry out of the significand runs into the exponent, as it should.
     let limited = clamp(exponent, vec4<u32>(exponent_bias), vec4<u32>(exponent_bias + mantissa_bits - 1u));
     let fraction_bits = vec4<u32>(exponent_bias + mantissa_bits) - limited;
     let half = vec4<u32>(1u) << (fraction_bits - vec4<u32>(1u));
     let up = (half & vec4<u32>(to_nearest)) - vec4<u32>(even) + ((magnitude >> fraction_bits) & vec4<u32>(even));
     let large = (magnitude + up) & ~((half << vec4<u32>(1u)) - vec4<u32>(1u));
-    // Below 1 the result is 0 or 1: 1 from a half on, or above it.
+    // Magnitudes below 1 become 0 or 1: 1 from a half on, or above a half.
     let one = exponent_bias << mantissa_bits;
     let least = (one - (1u << mantissa_bits) + even) | ~to_nearest;
     let small = select(vec4<u32>(0u), vec4<u32>(one), magnitude >= vec4<u32>(least));
     let rounded = select(large, small, exponent < vec4<u32>(exponent_bias));
-    // Integers, infinities and NaN.
+    // Larger magnitudes are integers, infinities and NaN already.
     return sign | select(rounded, magnitude, exponent >= vec4<u32>(exponent_bias + mantissa_bits));
 }
 
-// float64, in the same steps, with 52 bits of mantissa of which 20 lie in the high word.
+// Rounds a float64 in the same steps. Of its 52 bits of mantissa 20 lie in the high word.
 fn round64(bits: vec2<u32>) -> vec2<u32> {
     let sign = vec2<u32>(0u, bits.y & 0x80000000u);
     let magnitude = bits ^ sign;

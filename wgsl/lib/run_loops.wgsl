@@ -1,4 +1,4 @@
-// Slot <run>: the folds of a run as loops, for operations so long that eighty copies of them take drivers seconds.
+// Slot <run>: the folds of a run as loops, for operations so long that drivers take seconds to compile eighty copies.
 
 // As in lib/run_written.wgsl.
 fn fold_run(items: Run) -> Run {

@@ -1,4 +1,4 @@
-// Which tile is whose, where an invocation has a tile. Needs lib/params.wgsl and lib/order.wgsl.
+// Says which tile an invocation takes, where each takes one. Needs lib/params.wgsl and lib/order.wgsl.
 
 const LANES = 8u;
 
@@ -9,7 +9,8 @@ struct SerialTile {
     place: Place,   // of the first
 }
 
-// Neighbours take tiles of slices that are neighbours in memory, else tiles that follow one another.
+// Neighbouring invocations take the same tile of slices that are neighbours in memory, else tiles that follow each
+// other.
 fn tile_of(number: u32) -> SerialTile {
     var slice = number / params.tiles;
     var tile = number % params.tiles;

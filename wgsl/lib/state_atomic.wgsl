@@ -1,7 +1,8 @@
 // Scratch memory of 32-bit words that workgroups of a dispatch share.
 //
-// By read-modify-writes, because workgroups wait for words of others: on Direct3D 12 and OpenGL naga makes plain
-// accesses of atomicLoad and atomicStore, which a compiler may move out of a loop, and a cache may keep to itself.
+// They are read and written by read-modify-writes, because workgroups wait for words of others. On Direct3D 12 and
+// OpenGL naga makes plain accesses of atomicLoad and atomicStore; a compiler may move those out of a loop, and a
+// cache may keep them from other workgroups.
 
 @group(0) @binding(3) var<storage, read_write> state: array<atomic<u32>>;
 

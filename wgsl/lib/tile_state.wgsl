@@ -1,11 +1,11 @@
-// Scratch memory of the tile kernels: for each slice what goes from window to window and from pass to pass, then for
-// each tile what one pass leaves for the next.
+// Scratch memory of the tile kernels. First, for each slice, what goes from window to window and from pass to pass;
+// then, for each tile, what one pass leaves for the next.
 
 #import "lib/state.wgsl"
 #import "lib/carry_state.wgsl"
 
 const SLICE_WORDS = 16u;
-// The carry before the window at word 0, after it at word 8, except that each has a spare word:
+// Two carries take turns, at word 0 and word 8: one of before the window, one of after it. Each has a spare word:
 const SUSPECT = 7u;        // the first tile of the window that may be exceptional
 const ABSORBED = 15u;      // the first tile of the window whose elements count by class only
 const NO_TILE = 0xffffffffu;
@@ -14,7 +14,7 @@ fn slice_word(slice: u32) -> u32 {
     return slice * SLICE_WORDS;
 }
 
-// Where a window finds the carry before it: windows take turns.
+// The place of the carry before the window, and of the one after it.
 fn carry_before_word(slice: u32) -> u32 {
     return slice_word(slice) + select(0u, 8u, params.phase == 1u);
 }
@@ -30,10 +30,10 @@ fn carry_before(slice: u32) -> Carry {
     return fresh_carry();
 }
 
-// Of a tile, as scan_tile_totals leaves it: its total; the p, h and r that make its last result; the largest magnitude
-// of a result without what comes before the tile, and of r; its class; of a product the smallest magnitude of such a
-// result. As scan_carries leaves it: base, what the
-// results begin with, and end, its last result, instead of p and h.
+// The words of a tile. scan_tile_totals leaves its total; the p, h and r that make its last result; the largest
+// magnitude of a result without what comes before the tile, and of r; its class; and for a product the smallest
+// magnitude of such a result. scan_carries replaces p and h by base, which the results begin with, and end, the last
+// result.
 const TILE_WORDS = 12u;
 const TILE_TOTAL = 0u;
 const TILE_P = 2u;

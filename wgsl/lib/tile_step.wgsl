@@ -1,6 +1,7 @@
-// One tile of a slice by a workgroup, and what goes on to the next; with NaN and infinity where a left fold has them.
+// Computes one tile of a slice by a workgroup, and what the next tile goes on from. NaN and infinity appear where a
+// left fold has them.
 //
-// In turn: fold_tile (slot <tile>), `carry` set by invocation 0, settle_tile, put_tile.
+// A kernel calls fold_tile (slot <tile>), has invocation 0 set `carry`, and calls settle_tile and put_tile.
 
 #import "lib/exceptional.wgsl"
 #import "lib/carry.wgsl"
@@ -8,14 +9,14 @@
 #import <writes>
 #import <tile>
 
-// What the tile goes on from, and after settle_tile what the next one does: for invocation 0 where `number` is 0, else
-// behind a barrier.
+// What the tile goes on from; after settle_tile, what the next tile goes on from. Invocation 0 may read it at once
+// where `number` is 0; else a barrier must come first.
 var<workgroup> carry: Carry;
 var<workgroup> ends: array<Accumulator, LANES>;
-// 1 if a result of the tile is exceptional. Two, so that one can be reset while the other is in use.
+// 1 if a result of the tile is exceptional. There are two, so that one can be reset while the other is in use.
 var<workgroup> exceptional: array<atomic<u32>, 2>;
 
-// Sets what WGSL promises to be 0 at first: lavapipe 22.3 leaves what the workgroup before it left.
+// Sets what WGSL promises to be 0 at first: lavapipe 22.3 leaves what an earlier workgroup left.
 fn begin_workgroup(lane: u32) {
     if (lane == 0u) {
         atomicStore(&exceptional[0], 0u);
