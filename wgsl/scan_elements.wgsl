@@ -3,7 +3,7 @@
 // For tensors whose elements lie so far apart that a binding holds few of a slice.
 // Grid: workgroups of 64 invocations; one invocation for each slice.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 101 words for each slice.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase; in_windows keeps its default.
 // Bytes moved: each element is read twice and written once; the state is read and written.
 
 #import "lib/params.wgsl"

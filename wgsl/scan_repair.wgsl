@@ -1,7 +1,6 @@
-// Scans slices from the first tile that may be exceptional on, tile after tile, until only the classes of elements
-// count. From there on it works out what each tile begins with. Slices without such a tile take no time. A dispatch does
-// the tiles of one turn, and the next dispatch goes on where it ended: software drivers end long loops, and GPUs have
-// watchdogs.
+// Scans slices from the first tile that may be exceptional on, tile after tile, until only classes count. From there on
+// it works out what each tile begins with. Slices without such a tile take no time. A dispatch does one turn of tiles,
+// and the next one goes on where it ended: software drivers end long loops, and GPUs have watchdogs.
 //
 // Grid: one workgroup of 256 invocations for each slice.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries left; writes base of tiles behind
@@ -41,8 +40,7 @@ fn carry_into(slice: u32, tile: u32) -> Carry {
     return result;
 }
 
-// Returns the tile that the turn begins with: NO_TILE if none up to its end may be exceptional, or if only classes
-// count.
+// Returns the first tile of the turn: NO_TILE if none up to its end may be exceptional, or if only classes count.
 fn first_of_turn(slice: u32) -> u32 {
     let suspect = state_word(slice_word(slice) + SUSPECT);
     let is_done = state_word(slice_word(slice) + ABSORBED) != NO_TILE;
