@@ -109,7 +109,7 @@ def test_wheel_metadata(wheel: Path) -> None:
     assert description.startswith("# dmlgpu\n")
     targets = re.findall(r"\]\(([^)]+)\)", description)
     assert not [target for target in targets if not re.match(r"https?://|#", target)], "dead links on a package index"
-    assert "`docs/numerics.md`" in description
+    assert "docs/numerics.md" in description
     entry_points = archive.read(info.replace("METADATA", "entry_points.txt")).decode()
     assert "dmlgpu = dmlgpu.cli:main" in entry_points
 
@@ -205,15 +205,21 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(file), f"{path} has no heading for {target}"
 
 
-def test_readme_for_package_indexes() -> None:
+def test_readme_for_package_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Links become absolute where an address is known, else text; addresses and links within the page stay."""
-    outside = runpy.run_path(str(ROOT / "scripts" / "package_readme.py"))["outside"]
+    script = runpy.run_path(str(ROOT / "scripts" / "package_readme.py"))
     text = "![A plot](docs/p.png) [d.md](docs/d.md) [why](docs/d.md#why) [here](#a) [there](https://example.org/x)"
     plain = "*Picture: A plot.* `docs/d.md` why (`docs/d.md`) [here](#a) [there](https://example.org/x)"
-    assert outside(text, None) == plain
-    absolute = outside(text, "https://example.org/files/")
-    for target in ("docs/p.png", "docs/d.md", "docs/d.md#why"):
-        assert f"](https://example.org/files/{target})" in absolute
+    for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_REF_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    assert script["outside"](text, script["files_of_a_release"]()) == plain
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://example.org")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "a/b")
+    monkeypatch.setenv("GITHUB_REF_NAME", "v1")
+    absolute = script["outside"](text, script["files_of_a_release"]())
+    for target in ("docs/p.png?raw=true", "docs/d.md", "docs/d.md#why"):
+        assert f"](https://example.org/a/b/blob/v1/{target})" in absolute
+    assert absolute.endswith(" [here](#a) [there](https://example.org/x)")
 
 
 def first_screen() -> str:
