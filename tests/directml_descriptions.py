@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dmlgpu import directml as dml
-from dmlgpu.directml.tensor_rules import layout
+from dmlgpu.directml.rules import layout
 from dmlgpu.dtypes import ELEMENT_TYPES, ElementType
 
 SUM = dml.DML_CUMULATIVE_SUMMATION_OPERATOR_DESC

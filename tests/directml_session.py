@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dmlgpu import directml as dml
 from dmlgpu import reference
-from dmlgpu.directml.tensor_rules import layout
+from dmlgpu.directml.rules import layout
 from dmlgpu.dtypes import by_dml_value
 
 from .directml_descriptions import ROUND, SUM

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import dmlgpu
 from dmlgpu import directml as dml
-from dmlgpu.directml.mapping import operator_problem
-from dmlgpu.directml.operator_rules import validate_operator
+from dmlgpu.directml.rules import validate_operator
 from dmlgpu.dtypes import ELEMENT_TYPES, ElementType, by_name
 from dmlgpu.errors import DirectMLError
 from dmlgpu.planning.plan import any_placement, plan_problem
@@ -154,14 +153,14 @@ def test_scratch_does_not_depend_on_the_placement(data: st.DataObject) -> None:
         software=data.draw(st.booleans()),
     )
     itemsize = operator.element.itemsize
-    chunks = any_placement(operator_problem(operator), limits)
+    chunks = any_placement(operator.problem(), limits)
     sizes = set()
     for _ in range(4):
         offsets = [data.draw(st.integers(0, 200)) * 16 // itemsize for _ in range(2)]
         one_buffer = data.draw(st.booleans())
         if one_buffer:  # one behind the other, as near as can be
             offsets[1] = -(-(offsets[0] * itemsize + operator.input.TotalTensorSizeInBytes) // 16) * 16 // itemsize
-        problem = operator_problem(operator, input_offset=offsets[0], output_offset=offsets[1])
+        problem = operator.problem(input_offset=offsets[0], output_offset=offsets[1])
         plan = plan_problem(problem, limits, one_buffer=one_buffer, chunks=chunks)
         sizes.add(plan.state_bytes)
         for one in plan.passes:
@@ -215,7 +214,7 @@ def test_plans_past_2_to_the_32_bytes_and_elements(limits: Limits) -> None:
         assert t.TotalTensorSizeInBytes > 2**32
         operator = validate_operator(SUM(t, t, len(sizes) - 1))
         offset = 2**33
-        problem = operator_problem(operator, input_offset=offset // 8, output_offset=offset // 8)
+        problem = operator.problem(input_offset=offset // 8, output_offset=offset // 8)
         assert isinstance(problem, ScanProblem)
         plan = plan_problem(problem, limits, chunks=any_placement(problem, limits))
         outputs = [one.output for one in plan.passes if one.output is not None]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 import dmlgpu
 from dmlgpu import directml as dml
 from dmlgpu import reference
-from dmlgpu.directml.placement import image
-from dmlgpu.directml.tensor_rules import layout
+from dmlgpu.directml.execute import image
+from dmlgpu.directml.rules import layout
 from dmlgpu.dtypes import ELEMENT_TYPES, by_name
 from dmlgpu.errors import (
     AdapterNotFoundError,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dmlgpu
 from dmlgpu import directml as dml
 from dmlgpu import reference
-from dmlgpu.directml.support import DIRECTML, EXTENSIONS
+from dmlgpu.directml.rules import DIRECTML, EXTENSIONS
 from dmlgpu.errors import DirectMLError
 
 from .directml_descriptions import PRODUCT, ROUND, SUM

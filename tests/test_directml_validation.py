@@ -12,9 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmlgpu import directml as dml
-from dmlgpu.directml.mapping import operator_problem
-from dmlgpu.directml.operator_rules import validate_operator
-from dmlgpu.directml.support import DIRECTML, EXTENSIONS, Source
+from dmlgpu.directml.rules import DIRECTML, EXTENSIONS, Source, validate_operator
 from dmlgpu.dtypes import ELEMENT_TYPES, by_name
 from dmlgpu.errors import ArrayTypeError, DirectMLError
 from dmlgpu.layout import Layout
@@ -392,7 +390,7 @@ def test_messages_of_feature_levels() -> None:
 
 def test_scan_becomes_a_problem() -> None:
     desc = total(InputTensor=tensor(Strides=(0, 2)), OutputTensor=tensor(Strides=(1, 2)), HasExclusiveSum=True)
-    problem = operator_problem(validate_operator(desc), input_offset=7, output_offset=100)
+    problem = validate_operator(desc).problem(input_offset=7, output_offset=100)
     assert problem == scan_problem(
         by_name("float32"),
         Operator.SUM,
@@ -405,7 +403,7 @@ def test_scan_becomes_a_problem() -> None:
 
 def test_decreasing_product_becomes_a_reverse_problem() -> None:
     desc = product(Axis=0, AxisDirection=dml.DML_AXIS_DIRECTION_DECREASING)
-    problem = operator_problem(validate_operator(desc))
+    problem = validate_operator(desc).problem()
     packed = Layout.packed((2, 3))
     assert problem == scan_problem(by_name("float32"), Operator.PRODUCT, packed, packed, axis=0, reverse=True)
     assert problem.axis == Dimension(2, -3, -3)
@@ -414,7 +412,7 @@ def test_decreasing_product_becomes_a_reverse_problem() -> None:
 @pytest.mark.parametrize("mode", dml.DML_ROUNDING_MODE, ids=lambda mode: mode.name)
 def test_round_becomes_a_problem(mode: dml.DML_ROUNDING_MODE) -> None:
     operator = validate_operator(rounded(InputTensor=tensor(Strides=(4, 1)), RoundingMode=mode))
-    assert operator_problem(operator, output_offset=3) == round_problem(
+    assert operator.problem(output_offset=3) == round_problem(
         by_name("float32"), RoundingMode(int(mode)), Layout((2, 3), (4, 1)), Layout.packed((2, 3), 3)
     )
 
@@ -427,7 +425,7 @@ def test_round_becomes_a_problem(mode: dml.DML_ROUNDING_MODE) -> None:
 def test_any_description_is_valid_or_invalid(desc: Any, level: dml.DML_FEATURE_LEVEL, extensions: bool) -> None:
     broken: DirectMLError | None = None
     try:
-        problem = operator_problem(validate_operator(desc, feature_level=level, extensions=extensions))
+        problem = validate_operator(desc, feature_level=level, extensions=extensions).problem()
     except DirectMLError as error:
         broken = error
     if broken is None:

@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-from ..errors import DirectMLError
-from . import (
-    binding_structs,
-    binding_table,
-    constants,
-    device,
-    feature_structs,
-    hresults,
-    initializer,
-    objects,
-    operator_structs,
-    recorder,
-    tensor_structs,
-)
-from .binding_structs import *  # noqa: F403
-from .binding_table import *  # noqa: F403
+from ..errors import DirectMLError as DirectMLError
+from . import constants, idml_device, operators, recorder, structs
 from .constants import *  # noqa: F403
-from .device import *  # noqa: F403
-from .execute import execute
-from .feature_structs import *  # noqa: F403
-from .hresults import *  # noqa: F403
-from .initializer import *  # noqa: F403
-from .objects import *  # noqa: F403
-from .operator_structs import *  # noqa: F403
+from .execute import execute as execute
+from .idml_device import *  # noqa: F403
+from .operators import *  # noqa: F403
 from .recorder import *  # noqa: F403
-from .tensor_structs import *  # noqa: F403
+from .structs import *  # noqa: F403
 
-__all__ = ["DirectMLError", "execute"]
-__all__ += binding_structs.__all__
-__all__ += binding_table.__all__
-__all__ += constants.__all__
-__all__ += device.__all__
-__all__ += feature_structs.__all__
-__all__ += hresults.__all__
-__all__ += initializer.__all__
-__all__ += objects.__all__
-__all__ += operator_structs.__all__
-__all__ += recorder.__all__
-__all__ += tensor_structs.__all__
+# No statement assigns __all__ here, for the reason that is given at the end of `constants`.
+globals()["__all__"] = [
+    "DirectMLError",
+    "execute",
+    *(name for module in (constants, idml_device, operators, recorder, structs) for name in vars(module)["__all__"]),
+]

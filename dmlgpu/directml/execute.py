@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 from ..arrays.host import host_array
 from ..arrays.tensors import resolve
 from ..errors import ArrayTypeError
+from ..layout import Layout
 from .constants import DML_TENSOR_DATA_TYPE
-from .fields import a_kind_of
-from .hresults import invalid_argument
-from .mapping import operator_problem
-from .operator_rules import Description, ValidOperator, validate_operator
-from .placement import image
-from .tensor_rules import layout
+from .fields import a_kind_of, invalid_argument
+from .rules import Description, ValidOperator, layout, validate_operator
 
 if TYPE_CHECKING:
     from ..runtime.device import Buffer, Device
@@ -78,7 +75,7 @@ def execute(desc: Description, array: NDArray[Any], *, device: Device | str | in
         else:
             input_buffer, output_buffer = allocate(input_size), allocate(output_size)
         gpu.upload(input_buffer, 0, image(elements, source, f"{operator.name}: tensor 'InputTensor'"))
-        gpu.run(operator_problem(operator), input_buffer, output_buffer)
+        gpu.run(operator.problem(), input_buffer, output_buffer)
         flat = np.empty(target.extent[1], operator.element.dtype)
         gpu.download(output_buffer, 0, flat)
     return flat.reshape(target.sizes) if target.is_packed else target.view(flat).copy()
@@ -103,3 +100,43 @@ def _check_array(array: NDArray[Any], operator: ValidOperator) -> NDArray[Any]:
             "the same"
         )
     return host_array(array, "array")
+
+
+def image(array: NDArray[Any], layout: Layout, where: str) -> NDArray[Any]:
+    """Return the contents of a buffer, up to the tensor's last element, that make the tensor hold an array.
+
+    Parameters
+    ----------
+    array : NDArray, shape ``layout.sizes``
+        The elements.
+    layout : Layout
+        Where they lie. Elements that share a place, as along a dimension with stride 0, must have the same bits.
+    where : str
+        The operator and the tensor, for messages.
+
+    Returns
+    -------
+    NDArray, 1-D
+        A contiguous array of the same dtype; gaps hold zeros.
+
+    Raises
+    ------
+    DirectMLError
+        With E_INVALIDARG, if elements that share a place differ.
+    """
+    if layout.is_packed:
+        return np.ascontiguousarray(array).reshape(-1)
+    flat = np.zeros(layout.extent[1], array.dtype)
+    placed = layout.view(flat)
+    placed[...] = array
+    if not layout.is_disjoint:
+        bits = np.dtype(f"u{array.itemsize}")
+        differs = placed.view(bits) != array.view(bits)
+        if differs.any():
+            index = tuple(map(int, np.unravel_index(int(differs.argmax()), differs.shape)))
+            raise invalid_argument(
+                f"{where} has Sizes {layout.sizes} and Strides {layout.strides}, with which elements share memory, "
+                f"while array holds different values there: {array[index]!s} at {index} and {placed[index]!s}; give "
+                "elements that share memory the same value"
+            )
+    return flat

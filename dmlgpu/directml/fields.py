@@ -1,4 +1,4 @@
-"""Conversions of a description's fields.
+"""Conversions of a description's fields, and the errors and words of all messages.
 
 A type that a C++ compiler would reject is an `ArrayTypeError` here, and a number that a field cannot hold a
 `DirectMLError`. Everything else is kept for validation to judge, as a struct is only data.
@@ -17,8 +17,8 @@ from typing import Any, Final, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 
-from ..errors import ArrayTypeError, FrozenFieldError, shown
-from .hresults import invalid_argument
+from ..errors import ArrayTypeError, DirectMLError, FrozenFieldError, shown
+from .constants import DXGI_ERROR_INVALID_CALL, E_INVALIDARG, E_OUTOFMEMORY
 
 __all__ = [
     "UINT64_MAX",
@@ -26,9 +26,13 @@ __all__ = [
     "assign",
     "counted",
     "frozen",
+    "invalid_argument",
+    "invalid_call",
+    "out_of_memory",
     "to_bool",
     "to_enumerator",
     "to_items",
+    "to_structs",
     "to_uint",
     "to_uints",
     "with_article",
@@ -44,6 +48,21 @@ _LONG: Final = 50
 
 Enumerator = TypeVar("Enumerator", bound=IntEnum | IntFlag)
 Struct = TypeVar("Struct")
+
+
+def invalid_argument(message: str) -> DirectMLError:
+    """Return the error of a broken rule."""
+    return DirectMLError(E_INVALIDARG, message)
+
+
+def out_of_memory(message: str) -> DirectMLError:
+    """Return the error of something that no buffer of the device holds."""
+    return DirectMLError(E_OUTOFMEMORY, message)
+
+
+def invalid_call(message: str) -> DirectMLError:
+    """Return the error of a call that comes at the wrong time."""
+    return DirectMLError(DXGI_ERROR_INVALID_CALL, message)
 
 
 def a_kind_of(value: object) -> str:
@@ -160,6 +179,19 @@ def to_items(values: Any, where: str, of: str) -> tuple[Any, ...]:
 def to_uints(values: Iterable[SupportsIndex], where: str) -> tuple[int, ...]:
     """Return the values of an array of UINT."""
     return tuple(to_uint(value, f"{where}[{i}]") for i, value in enumerate(to_items(values, where, "ints")))
+
+
+def to_structs(values: Any, kind: type[Any], where: str) -> tuple[Any, ...]:
+    """Return the value of an array of structs: None is none, and one struct stands for an array of one."""
+    if values is None:
+        return ()
+    if isinstance(values, kind):
+        return (values,)
+    structs = to_items(values, where, kind.__name__)
+    for i, value in enumerate(structs):
+        if not isinstance(value, kind):
+            raise ArrayTypeError(f"{where}[{i}] is {a_kind_of(value)}; give it {with_article(kind.__name__)}")
+    return structs
 
 
 def to_bool(value: bool | SupportsIndex, where: str) -> bool:

@@ -1,28 +1,35 @@
-"""The rules of one binding: its kind, its buffer, its range. Those between bindings are in `hazards`."""
+"""The rules of bindings: of one binding its kind, buffer and range; of all together, which ranges may meet.
+
+The former are checked when something is bound, the latter when a dispatch is recorded, with all of them there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArrayTypeError, DirectMLError
-from .binding_structs import DML_BINDING_DESC, DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING
 from .constants import (
     DML_BINDING_TYPE,
     DML_BINDING_TYPE_BUFFER,
     DML_BINDING_TYPE_BUFFER_ARRAY,
     DML_BINDING_TYPE_NONE,
+    DXGI_ERROR_DEVICE_REMOVED,
 )
-from .fields import a_kind_of, counted, with_article
-from .hresults import DXGI_ERROR_DEVICE_REMOVED, invalid_argument
+from .fields import a_kind_of, counted, invalid_argument, with_article
+from .structs import DML_BINDING_DESC, DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING
 
 if TYPE_CHECKING:
-    from .device import IDMLDevice
+    from .idml_device import IDMLDevice
 
 __all__ = [
     "Slot",
+    "Slots",
     "array_of_buffers",
+    "buffer_slot",
+    "check_execution",
+    "check_initialization",
     "check_kind",
     "check_live",
     "exactly",
@@ -67,6 +74,29 @@ class Slot:
     def same_range(self, other: Slot) -> bool:
         """Whether two slots are the same range of the same buffer."""
         return (self.offset, self.size) == (other.offset, other.size) and self.buffer is other.buffer
+
+
+@dataclass
+class Slots:
+    """All that is bound in a table; None where nothing is.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of (Slot or None), or None
+        One for each tensor of an operator, or for each operator of an initializer.
+    temporary, persistent : Slot or None
+        The resources of an operator.
+    """
+
+    inputs: tuple[Slot | None, ...] | None = None
+    outputs: tuple[Slot | None, ...] | None = None
+    temporary: Slot | None = None
+    persistent: Slot | None = None
+
+    def __iter__(self) -> Iterator[Slot]:
+        for slot in (*(self.inputs or ()), *(self.outputs or ()), self.temporary, self.persistent):
+            if slot is not None:
+                yield slot
 
 
 def check_live(device: IDMLDevice, buffer: Any, name: str) -> None:
@@ -202,3 +232,55 @@ def array_of_buffers(binding: DML_BINDING_DESC, count: int, name: str) -> tuple[
         return None
     exactly(bindings, count, name, "input")
     return bindings
+
+
+def check_execution(slots: Slots, difference: str | None, where: str) -> None:
+    """Check the ranges of an operator's execution.
+
+    Parameters
+    ----------
+    slots : Slots
+        What is bound, with an output.
+    difference : str or None
+        What keeps the operator from working in place, for messages; None if nothing does.
+    where : str
+        The call and the operator, for messages.
+    """
+    (input,), (output,) = slots.inputs or (None,), slots.outputs or (None,)
+    assert output is not None
+    if input is not None and input.meets(output):
+        if not input.same_range(output):
+            raise _meet(where, output, input, "they must be identical, for work in place, or share no byte")
+        if difference is not None:
+            raise invalid_argument(
+                f"{where}: {output.name} and {input.name} are bound to the same range ({output.range} of one buffer) "
+                f"while {difference}; work in place needs the same Strides and TotalTensorSizeInBytes: make them the "
+                "same, or bind two ranges"
+            )
+    temporary, persistent = slots.temporary, slots.persistent
+    for slot in (temporary, persistent):
+        for other in (output, temporary, input if slot is temporary else None):
+            if slot is not None and other is not None and slot is not other and slot.meets(other):
+                raise _meet(where, slot, other, f"{slot.name} must not share a byte with it")
+
+
+def check_initialization(slots: Slots, where: str) -> None:
+    """Check the buffers of an initialization: none is input and output, and persistent resources lie apart."""
+    inputs, outputs = ([slot for slot in bound or () if slot] for bound in (slots.inputs, slots.outputs))
+    for i, output in enumerate(outputs):
+        for source in inputs:
+            if source.buffer is output.buffer:
+                raise invalid_argument(
+                    f"{where}: {output.name} and {source.name} are bound to one buffer ({output.range} and "
+                    f"{source.range}); an initializer's inputs and outputs must be in different buffers"
+                )
+        for other in outputs[:i]:
+            if output.meets(other):
+                raise _meet(where, output, other, "persistent resources must not share a byte")
+
+
+def _meet(where: str, one: Slot, other: Slot, rule: str) -> Exception:
+    return invalid_argument(
+        f"{where}: {one.name} is bound to {one.range} while {other.name} is bound to {other.range} of the same buffer; "
+        f"{rule}"
+    )

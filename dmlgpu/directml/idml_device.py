@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 from ..arrays.tensors import resolve
 from ..errors import ArrayTypeError, DeviceReleasedError, DirectMLError
-from .binding_structs import DML_BINDING_TABLE_DESC
-from .binding_table import IDMLBindingTable
 from .constants import (
     DML_CREATE_DEVICE_FLAG_DEBUG,
     DML_CREATE_DEVICE_FLAG_NONE,
@@ -22,20 +20,29 @@ from .constants import (
     DML_FEATURE_LEVEL_1_0,
     DML_FEATURE_LEVEL_6_4,
     DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT,
+    DML_TENSOR_DATA_TYPE,
+    DXGI_ERROR_DEVICE_REMOVED,
+    DXGI_ERROR_UNSUPPORTED,
+    S_OK,
 )
-from .feature_structs import DML_FEATURE_QUERY_FEATURE_LEVELS, DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT
-from .features import FeatureData, feature_levels, tensor_data_type_support
-from .fields import a_kind_of, to_enumerator
-from .hresults import DXGI_ERROR_DEVICE_REMOVED, DXGI_ERROR_UNSUPPORTED, S_OK, invalid_argument
-from .initializer import IDMLOperatorInitializer, check_operators
-from .objects import IDMLCompiledOperator, IDMLObject, IDMLOperator
-from .operator_rules import Description, validate_operator
-from .recorder import IDMLCommandRecorder
+from .fields import a_kind_of, invalid_argument, to_enumerator
+from .operators import IDMLCompiledOperator, IDMLObject, IDMLOperator, IDMLOperatorInitializer, check_operators
+from .recorder import IDMLBindingTable, IDMLCommandRecorder
+from .rules import DIRECTML, Description, introduced, support, validate_operator
+from .structs import (
+    DML_BINDING_TABLE_DESC,
+    DML_FEATURE_DATA_FEATURE_LEVELS,
+    DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT,
+    DML_FEATURE_QUERY_FEATURE_LEVELS,
+    DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT,
+)
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
 __all__ = ["DMLCreateDevice", "DMLCreateDevice1", "IDMLDevice"]
+
+FeatureData: TypeAlias = DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT | DML_FEATURE_DATA_FEATURE_LEVELS
 
 
 def DMLCreateDevice(
@@ -168,10 +175,10 @@ class IDMLDevice(IDMLObject):
         asked = to_enumerator(feature, DML_FEATURE, f"{where}: feature")
         if asked == DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT:
             if isinstance(featureQueryData, DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT):
-                return tensor_data_type_support(featureQueryData, self._level, self._extensions, where)
+                return self._has_data_type(featureQueryData, where)
         elif asked == DML_FEATURE_FEATURE_LEVELS:
             if isinstance(featureQueryData, DML_FEATURE_QUERY_FEATURE_LEVELS):
-                return feature_levels(featureQueryData, self._level, where)
+                return self._feature_levels(featureQueryData, where)
         else:
             raise DirectMLError(DXGI_ERROR_UNSUPPORTED, f"{where}: feature is {asked!r}, which is no DML_FEATURE")
         found = "null" if featureQueryData is None else a_kind_of(featureQueryData)
@@ -276,6 +283,39 @@ class IDMLDevice(IDMLObject):
     def GetParentDevice(self) -> Any:
         """Return the wgpu.GPUDevice below."""
         return self._runtime.gpu_device
+
+    def _has_data_type(
+        self, query: DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT, where: str
+    ) -> DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT:
+        """Answer whether one of the operators takes an element type at the device's feature level."""
+        if not isinstance(query.DataType, DML_TENSOR_DATA_TYPE):
+            raise invalid_argument(f"{where}: DataType is {query.DataType!r}, which is no DML_TENSOR_DATA_TYPE")
+        return DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT(
+            any(
+                query.DataType in support(operator, self._level, extensions=self._extensions)
+                for operator in DIRECTML
+                if introduced(operator) <= self._level
+            )
+        )
+
+    def _feature_levels(self, query: DML_FEATURE_QUERY_FEATURE_LEVELS, where: str) -> DML_FEATURE_DATA_FEATURE_LEVELS:
+        """Answer the highest of some levels that the device has; numbers that are no level count as too high."""
+        count, levels = query.RequestedFeatureLevelCount, query.RequestedFeatureLevels
+        if count != len(levels):
+            raise invalid_argument(
+                f"{where}: RequestedFeatureLevelCount is {count} while RequestedFeatureLevels has {len(levels)}; they "
+                "must agree"
+            )
+        if not levels:
+            raise invalid_argument(f"{where}: RequestedFeatureLevels is empty; name at least one level")
+        there = [one for one in levels if isinstance(one, DML_FEATURE_LEVEL) and one <= self._level]
+        if not there:
+            raise DirectMLError(
+                DXGI_ERROR_UNSUPPORTED,
+                f"{where}: RequestedFeatureLevels is {', '.join(map(_shown, levels))} while the device has "
+                f"{self._level!r}",
+            )
+        return DML_FEATURE_DATA_FEATURE_LEVELS(max(there))
 
     def _check(self, where: str) -> None:
         """Raise DXGI_ERROR_DEVICE_REMOVED from a call after the device has gone."""
