@@ -15,7 +15,7 @@ import wgpu
 
 import dmlgpu
 from dmlgpu import reference
-from dmlgpu.arrays import operations
+from dmlgpu.arrays import functions
 from dmlgpu.errors import DeviceError, DeviceLostError, DeviceMemoryError, DeviceReleasedError, ReleasedArrayError
 from dmlgpu.runtime import executor, memory, transfers
 from dmlgpu.runtime.device import Buffer, Device
@@ -563,9 +563,9 @@ class TestExhaustedMemory:
 
         monkeypatch.setattr(Device, "run", run)
         if why == "no room":
-            monkeypatch.setattr(operations, "empty", no_room)
+            monkeypatch.setattr(functions, "empty", no_room)
         elif why == "large":
-            monkeypatch.setattr(operations, "_MAX_APART_BYTES", x.nbytes - 1)
+            monkeypatch.setattr(functions, "_MAX_APART_BYTES", x.nbytes - 1)
         result = dmlgpu.cumulative_sum(x, axis=1, device=any_device)
         assert runs == [why is not None]
         assert reference.first_difference(result, reference.cumulative(x, "sum", axis=1)) is None

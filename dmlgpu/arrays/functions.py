@@ -2,18 +2,48 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
+import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..planning.problem import Operator
+from ..arguments import choice, flag, integer
+from ..dtypes import BOOL, ElementType, by_argument, by_dtype, result_type
+from ..errors import ArgumentError, ArrayTypeError, AxisError, DeviceMemoryError
+from ..layout import Layout, check_sizes, resolve_axis
+from ..planning.problem import (
+    Operator,
+    Precision,
+    RoundingMode,
+    ScanProblem,
+    check_precision,
+    round_problem,
+    scan_problem,
+)
 from .array import DeviceArray
-from .operations import round_array, scan_array
+from .host import host_array, host_empty
+from .tensors import Tensor, apart, assign, empty, resolve, run, upload
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
 __all__ = ["cumulative_prod", "cumulative_sum", "round"]
+
+_MODES = {
+    "half_even": RoundingMode.HALF_EVEN,
+    "toward_zero": RoundingMode.TOWARD_ZERO,
+    "half_away": RoundingMode.HALF_AWAY,
+}
+
+_PRECISIONS = {precision.value: precision for precision in Precision}
+
+_MAX_APART_BYTES = 2**30
+"""Scans of more bytes from the host are done in place, which takes up to four times as long, but half the memory."""
 
 # DeviceArray has __array__ and is array-like too; the first overload that fits is the one that counts.
 
@@ -132,18 +162,8 @@ def cumulative_sum(
     >>> dmlgpu.cumulative_sum(x)[-1], dmlgpu.cumulative_sum(x, precision="compensated")[-1]
     (np.float32(0.0), np.float32(2.0))
     """
-    return scan_array(
-        Operator.SUM,
-        x,
-        axis=axis,
-        dtype=dtype,
-        include_initial=include_initial,
-        exclusive=exclusive,
-        reverse=reverse,
-        out=out,
-        device=device,
-        precision=precision,
-    )
+    scan = _Scan.checked(Operator.SUM, include_initial, exclusive, reverse, precision)
+    return _scan(scan, x, axis, dtype, out, device)
 
 
 @overload
@@ -233,17 +253,8 @@ def cumulative_prod(
     >>> dmlgpu.cumulative_prod(1 + returns, include_initial=True)
     array([1.  , 1.5 , 0.75, 1.5 ], dtype=float32)
     """
-    return scan_array(
-        Operator.PRODUCT,
-        x,
-        axis=axis,
-        dtype=dtype,
-        include_initial=include_initial,
-        exclusive=exclusive,
-        reverse=reverse,
-        out=out,
-        device=device,
-    )
+    scan = _Scan.checked(Operator.PRODUCT, include_initial, exclusive, reverse)
+    return _scan(scan, x, axis, dtype, out, device)
 
 
 @overload
@@ -315,4 +326,288 @@ def round(
     >>> dmlgpu.round([-2.5, -0.4, 1.5, 2.5], mode="half_away")
     array([-3., -0.,  2.,  3.])
     """
-    return round_array(x, mode=mode, out=out, device=device)
+    rounding = choice(mode, "mode", _MODES)
+    array = _checked(x)
+    element = by_dtype(array.dtype)
+    if element == BOOL:
+        raise ArrayTypeError(
+            "x has dtype bool, which has nothing to round: convert it with astype, or leave it as it is"
+        )
+
+    def operate(source: Tensor, target: Tensor) -> None:
+        with apart(source, target) as readable:
+            if element.kind == "float":
+                run(round_problem(element, rounding, readable.layout, target.layout), readable, target)
+            elif readable.buffer is not target.buffer or not readable.layout.same_places(target.layout):
+                assign(readable, target)
+
+    result = _Result(element, array.shape, out, device)
+    if element.kind != "float" and isinstance(array, np.ndarray):  # only a copy: no reason to visit a device
+        _check_device(device)
+        host = _host_out(result)
+        np.copyto(host, array)
+        return host if out is None else out
+    return _execute(array, operate, result, in_place=True)
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """What to do along the axis: the arguments of a scan that do not depend on its data."""
+
+    operator: Operator
+    include_initial: bool
+    exclusive: bool
+    reverse: bool
+    precision: Precision
+
+    @classmethod
+    def checked(
+        cls,
+        operator: Operator,
+        include_initial: bool,
+        exclusive: bool,
+        reverse: bool,
+        precision: str = Precision.DEFAULT.value,
+    ) -> _Scan:
+        """Return what a caller's arguments mean."""
+        accumulate = choice(precision, "precision", _PRECISIONS)
+        include_initial, exclusive = flag(include_initial, "include_initial"), flag(exclusive, "exclusive")
+        scan = cls(operator, include_initial, exclusive, flag(reverse, "reverse"), accumulate)
+        if include_initial and exclusive:
+            raise ArgumentError(
+                "include_initial and exclusive both put the identity first: give one; include_initial keeps the total, "
+                "exclusive the length"
+            )
+        return scan
+
+
+@lru_cache(maxsize=256)
+def _problem(scan: _Scan, element: ElementType, axis: int, source: Layout, target: Layout) -> ScanProblem:
+    """Return a scan over two tensors; kept, since small calls are often alike."""
+    return scan_problem(
+        element,
+        scan.operator,
+        source,
+        target,
+        axis=axis,
+        exclusive=scan.exclusive,
+        reverse=scan.reverse,
+        precision=scan.precision,
+    )
+
+
+def _scan(
+    scan: _Scan,
+    x: ArrayLike | DeviceArray,
+    axis: SupportsIndex | None,
+    dtype: DTypeLike | None,
+    out: NDArray[Any] | DeviceArray | None,
+    device: Device | str | int | None,
+) -> NDArray[Any] | DeviceArray:
+    """Do what `cumulative_sum` says, for either operator."""
+    array = _checked(x)
+    along = _scan_axis(axis, array.ndim)
+    element = _scan_element(by_dtype(array.dtype), dtype, out)
+    check_precision(scan.precision, scan.operator, element)
+    sizes = list(array.shape)
+    sizes[along] += 1 if scan.include_initial else 0
+
+    def operate(source: Tensor, target: Tensor) -> None:
+        body = target
+        if scan.include_initial:
+            identity, body = _split(target, along, scan.reverse)
+        if body.layout.count:
+            with apart(source, body) as readable:
+                if readable.element is not element:
+                    assign(readable, body)
+                    readable = body
+                run(_problem(scan, element, along, readable.layout, body.layout), readable, body)
+        if scan.include_initial and identity.layout.count:
+            _fill(identity, scan.operator.identity)
+
+    return _execute(array, operate, _Result(element, tuple(sizes), out, device), in_place=False)
+
+
+def _checked(x: ArrayLike | DeviceArray) -> NDArray[Any] | DeviceArray:
+    array = x if isinstance(x, DeviceArray) else host_array(x)
+    check_sizes(array.shape)
+    return array
+
+
+def _scan_axis(axis: SupportsIndex | None, rank: int) -> int:
+    """Return the axis counted from the start."""
+    if axis is None:
+        if rank != 1:
+            raise AxisError(None, rank)
+        return 0
+    return resolve_axis(integer(axis, "axis"), rank)
+
+
+def _scan_element(source: ElementType, dtype: DTypeLike | None, out: NDArray[Any] | DeviceArray | None) -> ElementType:
+    """Return the element type of the result: that of `dtype`, else of `out`, else what `source` is promoted to."""
+    if dtype is None:
+        if not isinstance(out, np.ndarray | DeviceArray):
+            return result_type(source)
+        element = by_dtype(out.dtype, "out")
+        if element == BOOL:
+            raise ArrayTypeError("out has dtype bool, which has no sums and products: give an out of another dtype")
+        return element
+    element = by_argument(dtype)
+    if element == BOOL:
+        raise ArrayTypeError("dtype is bool, which has no sums and products: leave it out to get int64")
+    return element
+
+
+def _split(target: Tensor, axis: int, reverse: bool) -> tuple[Tensor, Tensor]:
+    """Return the places of the initial identity, and those of what follows it in traversal order."""
+    last = target.layout.sizes[axis] - 1
+    edge, rest = (slice(last, None), slice(0, last)) if reverse else (slice(0, 1), slice(1, None))
+    before = (slice(None),) * axis
+    return (
+        Tensor(target.buffer, target.element, target.layout.take((*before, edge))),
+        Tensor(target.buffer, target.element, target.layout.take((*before, rest))),
+    )
+
+
+def _fill(target: Tensor, value: int) -> None:
+    """Write one value everywhere: a copy from one element that is repeated by strides of 0."""
+    one = upload(target.device, np.full(1, value, target.element.dtype), temporary=True)
+    sizes = target.layout.sizes
+    try:
+        assign(Tensor(one.buffer, one.element, Layout(sizes, (0,) * len(sizes))), target)
+    finally:
+        one.buffer.release()
+
+
+@dataclass(frozen=True)
+class _Result:
+    """What a call returns: elements of a type, in `out` or in a new array, computed on a device."""
+
+    element: ElementType
+    sizes: tuple[int, ...]
+    out: NDArray[Any] | DeviceArray | None
+    device: Device | str | int | None
+
+
+def _execute(
+    array: NDArray[Any] | DeviceArray, operate: Callable[[Tensor, Tensor], None], result: _Result, *, in_place: bool
+) -> NDArray[Any] | DeviceArray:
+    """Let `operate` work on a device and return the result as `array` came.
+
+    `operate` gets the input and the output, which has at least one element and may overlap the input. Data of the host
+    is worked on in place where that can be, if `in_place`, and else only where memory is short.
+    """
+    check_sizes(result.sizes, "the result")
+    if isinstance(array, DeviceArray):
+        home = _home(array, result.device)
+        with home.section:
+            array._tensor.check_live()
+            made = _device_out(result, home)
+            if made.size:
+                operate(array._tensor, made._tensor)
+        return made
+    host = None if result.out is None else _host_out(result)
+    if math.prod(result.sizes):
+        host = _on_host_data(array, operate, result, host, in_place=in_place)
+    else:
+        _check_device(result.device)
+        host = _host_out(result) if host is None else host
+    return host if result.out is None else result.out
+
+
+def _on_host_data(
+    array: NDArray[Any],
+    operate: Callable[[Tensor, Tensor], None],
+    result: _Result,
+    host: NDArray[Any] | None,
+    *,
+    in_place: bool,
+) -> NDArray[Any]:
+    """Copy an array to the device, let `operate` work there, and read the result back into `host` or a new array."""
+    device, element, sizes = resolve(result.device), result.element, result.sizes
+    with device.batch():
+        source = target = upload(device, array, temporary=True)
+        try:
+            possible = source.element is element and array.shape == sizes and source.layout.is_packed
+            if not possible:
+                target = empty(device, element, sizes, temporary=True)
+            elif not in_place and source.buffer.nbytes <= _MAX_APART_BYTES:
+                with suppress(DeviceMemoryError):
+                    target = empty(device, element, sizes, temporary=True)
+            operate(source, target)
+            if host is None:
+                host = host_empty(sizes, element)
+            device.download(target.buffer, 0, host)  # the target is packed
+        finally:
+            target.buffer.release()
+            source.buffer.release()
+    return host
+
+
+def _home(x: DeviceArray, device: Device | str | int | None) -> Device:
+    """Return the device of `x`, which must be the one asked for."""
+    if device is not None and resolve(device) is not x.device:
+        raise ArgumentError(
+            f"x is on the device {x.device.summary!r} while device= names {resolve(device).summary!r}: leave device= "
+            "away, or move x with asarray(x, device)"
+        )
+    return x.device
+
+
+def _check_device(device: Device | str | int | None) -> None:
+    """Raise an error for a wrong device where none is needed. The default one need not even be there."""
+    if device is not None:
+        resolve(device)
+
+
+def _device_out(result: _Result, home: Device) -> DeviceArray:
+    """Return `out`, or a new array."""
+    out = result.out
+    if out is None:
+        return DeviceArray(empty(home, result.element, result.sizes))
+    if not isinstance(out, DeviceArray):
+        raise ArrayTypeError(
+            f"out is of type {type(out).__name__} while x is a DeviceArray: give a DeviceArray, or x.numpy() as x"
+        )
+    if out.device is not home:
+        raise ArgumentError(
+            f"out is on the device {out.device.summary!r} while x is on {home.summary!r}: give an out on the device of "
+            "x"
+        )
+    _check_places(out, result)
+    out._tensor.check_live()
+    return out
+
+
+def _host_out(result: _Result) -> NDArray[Any]:
+    """Return `out` as a plain array, as a subclass may index in another way as numpy.matrix does; or a new array."""
+    out = result.out
+    if out is None:
+        return host_empty(result.sizes, result.element)
+    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
+        raise ArrayTypeError(
+            f"out is of type {type(out).__name__} while x is no DeviceArray: give a plain numpy.ndarray, or asarray(x) "
+            "as x"
+        )
+    plain = np.asarray(out)
+    _check_places(plain, result)
+    if not plain.flags.writeable:
+        raise ArgumentError("out is read-only: give an array that can be written, such as out.copy()")
+    return plain
+
+
+def _check_places(out: NDArray[Any] | DeviceArray, result: _Result) -> None:
+    """Raise an error if `out` has no place of its own for every element of the result."""
+    if out.dtype != result.element.dtype:
+        raise ArrayTypeError(
+            f"out has dtype {out.dtype} while the result has {result.element}: give an out of {result.element}, in "
+            "native byte order"
+        )
+    if out.shape != result.sizes:
+        raise ArgumentError(f"out has shape {out.shape} while the result has {result.sizes}: give an out of that shape")
+    # In bytes, so that strides of an ndarray which are no multiple of the element size count too.
+    if out.size and not Layout((*out.shape, out.itemsize), (*out.strides, 1)).is_disjoint:
+        raise ArgumentError(
+            f"out has shape {out.shape} and strides of {out.strides} bytes, with which elements share memory; give "
+            "every element of an output its own place"
+        )

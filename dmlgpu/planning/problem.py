@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ..dtypes import ElementType
-from ..errors import ArgumentError, AxisError
-from ..layout import MAX_DIMENSIONS, MAX_ELEMENTS, Layout
+from ..errors import ArgumentError
+from ..layout import Layout, check_sizes, resolve_axis
 
 __all__ = [
     "Dimension",
@@ -165,14 +165,7 @@ def _pair(source: Layout, target: Layout) -> list[Dimension]:
         raise ArgumentError(
             f"input has sizes {source.sizes} while output has sizes {target.sizes}; they must be the same"
         )
-    if len(source.sizes) > MAX_DIMENSIONS:
-        raise ArgumentError(
-            f"input has {len(source.sizes)} dimensions; at most {MAX_DIMENSIONS} are supported: reshape or squeeze it"
-        )
-    if source.count > MAX_ELEMENTS:
-        raise ArgumentError(
-            f"input has {source.count} elements; at most 2^32-1 are supported: split it along another axis"
-        )
+    check_sizes(source.sizes, "input")
     if not target.is_disjoint:
         raise ArgumentError(
             f"output has sizes {target.sizes} and strides {target.strides}, with which elements share memory; give "
@@ -221,9 +214,7 @@ def scan_problem(
     """
     check_precision(precision, operator, element)
     dims = _pair(source, target)
-    if not -len(dims) <= axis < len(dims):
-        raise AxisError(axis, len(dims))
-    along = dims.pop(axis)
+    along = dims.pop(resolve_axis(axis, len(dims)))
     input_offset, output_offset = source.offset, target.offset
     if reverse:
         input_offset += (along.size - 1) * along.input_stride
