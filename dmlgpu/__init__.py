@@ -39,6 +39,18 @@ __all__ = [
 ]
 
 
+_INSTEAD = {
+    "array": "dmlgpu.asarray",
+    "ndarray": "dmlgpu.DeviceArray",
+    "cumsum": "dmlgpu.cumulative_sum, or numpy.cumsum on a DeviceArray",
+    "cumprod": "dmlgpu.cumulative_prod, or numpy.cumprod on a DeviceArray",
+    "around": "dmlgpu.round",
+    "rint": "dmlgpu.round",
+    "trunc": "dmlgpu.round with mode='toward_zero'",
+}
+"""What people try who know NumPy, and what does it here."""
+
+
 def __getattr__(name: str) -> Any:
     """Import what is too costly to import with the package when it is first asked for."""
     value: Any
@@ -53,6 +65,8 @@ def __getattr__(name: str) -> Any:
             value = version(__name__)
         except PackageNotFoundError:  # a source tree on the path, not installed
             value = "unknown"
+    elif name in _INSTEAD:
+        raise AttributeError(f"module {__name__!r} has no {name}: use {_INSTEAD[name]}")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
@@ -60,4 +74,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from types import UnionType
-from typing import Any, SupportsIndex, TypeVar
+from typing import Any, ParamSpec, SupportsIndex, TypeVar
 
 import numpy as np
 
 from .errors import ArgumentError, ArrayTypeError, DmlGpuError, shown, with_type
 
-__all__ = ["choice", "flag", "instance", "integer", "integers"]
+__all__ = ["choice", "flag", "instance", "integer", "integers", "one_positional"]
 
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
 
 
 _MAX_INTEGERS = 64
@@ -105,3 +107,27 @@ def choice(value: str, argument: str, options: Mapping[str, _T]) -> _T:
         if str.__eq__(name, value) is True:
             return meaning
     raise ArgumentError(f"{argument} is {shown(value)}; it is one of {', '.join(map(repr, options))}")
+
+
+def one_positional(example: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    """Return a decorator by which a function of `x` and named arguments says so to who gives more by position.
+
+    Parameters
+    ----------
+    example : str
+        An argument as it is to be given, such as ``"axis=1"``.
+    """
+
+    def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
+        @wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+            if len(args) > 1:
+                raise ArrayTypeError(
+                    f"{function.__name__} takes one positional argument, x, and got {len(args)}: give the others by "
+                    f"name, as in {example}"
+                )
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate

@@ -26,6 +26,7 @@ __all__ = [
     "NoAdapterError",
     "ReleasedArrayError",
     "ShaderError",
+    "SharedMemoryError",
     "SoftwareAdapterWarning",
 ]
 
@@ -78,6 +79,10 @@ class DmlGpuError(Exception):
 
 class ArgumentError(DmlGpuError, ValueError):
     """An argument has a value that the operator cannot take."""
+
+
+class SharedMemoryError(ArgumentError, BufferError):
+    """An argument asks for elements without a copy, while memory of a device cannot be shared with the host."""
 
 
 class ArrayTypeError(DmlGpuError, TypeError):

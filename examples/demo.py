@@ -13,7 +13,7 @@ import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from dmlgpu import reference
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data" / "us_macro.csv"
 PLOT = HERE / "output" / "demo.png"
-MODES = ("half_even", "toward_zero", "half_away")
+MODES: Final = ("half_even", "toward_zero", "half_away")
 
 Floats = NDArray[np.float32]
 

@@ -498,6 +498,14 @@ TABLE: dict[str, Row] = {
     "DeviceArray.copy": Row(method("array", "copy")),
     "DeviceArray.numpy": Row(method("array", "numpy")),
     "DeviceArray.numpy_async": Row(finished(method("array", "numpy_async"))),
+    "DeviceArray.tolist": Row(method("array", "tolist")),
+    "DeviceArray.item": Row(lambda bench, changed: bench.array[0, 0].item()),
+    "DeviceArray.to_device": Row(
+        lambda bench, changed: bench.array.to_device(
+            changed.get("device", bench.device), **{n: v for n, v in changed.items() if n != "device"}
+        ),
+        {"device": (lambda x, d: x is not None and is_device(x, d),), "stream": (is_nothing,)},
+    ),
     "DeviceArray.release": Row(method("array", "release")),
     "Device.__init__": Row(
         opened,

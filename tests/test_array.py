@@ -219,14 +219,6 @@ def test_numpy_async(device: dmlgpu.Device) -> None:
         assert reference.first_difference(result, expected) is None
 
 
-def test_repr_reads_nothing_back(device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    array = dmlgpu.asarray(np.zeros((3, 4), np.float16), device)
-    monkeypatch.setattr(type(device), "download", None)
-    assert repr(array) == f"DeviceArray(shape=(3, 4), dtype=float16, device={device.summary!r})"
-    array.release()
-    assert repr(array).endswith(", released)")
-
-
 def test_memory_is_allocated_only_where_needed(device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     array = dmlgpu.asarray(np.ones((400, 100), np.float32), device)
     row = array[0]

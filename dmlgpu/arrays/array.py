@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex
 
 import numpy as np
@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arguments import flag, integers
 from ..dtypes import BOOL, by_argument
-from ..errors import ArgumentError, ArrayTypeError, said, shown, with_type
+from ..errors import ArgumentError, ArrayTypeError, DmlGpuError, SharedMemoryError, said, shown, with_type
 from ..layout import Layout, check_sizes
 from .host import host_array
+from .protocols import READ_BACK, call_numpy_function
 from .tensors import Tensor, download, download_async, packed, resolve, upload
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["DeviceArray", "asarray"]
 
 
-_READ_BACK = "read the elements back with .numpy() first"
+_SHOWN = 3
+"""Elements that a repr shows of either end."""
 
 
 def _refusal(what: str, way_out: str) -> Callable[..., NoReturn]:
@@ -34,7 +36,7 @@ def _refusal(what: str, way_out: str) -> Callable[..., NoReturn]:
 
 
 def _no_operator(sign: str) -> Callable[..., NoReturn]:
-    return _refusal(f"has no operator {sign}", f"{_READ_BACK}, or use the functions of dmlgpu")
+    return _refusal(f"has no operator {sign}", f"{READ_BACK}, or use the functions of dmlgpu")
 
 
 def _no_comparison(sign: str) -> Callable[..., NoReturn]:
@@ -46,9 +48,11 @@ class DeviceArray:
     """An array in a device's memory, or a strided view of one.
 
     Made by `asarray` and by the functions of this package, never called directly. The operations below make views or
-    work on the device; nothing is read back but by `numpy`, `numpy_async` and what calls ``__array__``, such as
-    ``numpy.asarray(array)``. Views share the memory of the array they come from. There are no arithmetic, comparisons,
-    hashes and assignment to elements: compute with what `numpy` returns, and write through ``out=`` of a function.
+    work on the device; nothing is read back but by `numpy`, `numpy_async`, `tolist`, `item`, a repr (a few elements)
+    and what calls ``__array__`` or ``__dlpack__``, such as ``numpy.asarray(array)``. NumPy's cumsum, cumprod,
+    cumulative_sum, cumulative_prod and round run on the device, with its bits; its other functions are refused. Views
+    share the memory of the array they come from. There are no arithmetic, comparisons, hashes and assignment to
+    elements: compute with what `numpy` returns, and write through ``out=`` of a function.
 
     A DeviceArray can be used as a context manager, which releases it at the end.
 
@@ -133,6 +137,13 @@ class DeviceArray:
     def T(self) -> DeviceArray:  # noqa: N802 (NumPy's name)
         """The view with its axes reversed."""
         return self.transpose()
+
+    @property
+    def mT(self) -> DeviceArray:  # noqa: N802 (the array API's name)
+        """The view with its last two axes swapped."""
+        if self.ndim < 2:
+            raise ArgumentError(f"an array of shape {self.shape} has no matrices to transpose: give it 2 dimensions")
+        return self.transpose(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2)
 
     def transpose(self, *axes: Any) -> DeviceArray:
         """Return a view with the axes permuted.
@@ -282,6 +293,72 @@ class DeviceArray:
         """
         return download(self._tensor)
 
+    def tolist(self) -> Any:
+        """Read the elements back into nested lists of Python's numbers; one number for an array of 0 dimensions.
+
+        Raises
+        ------
+        ReleasedArrayError, DeviceReleasedError, HostMemoryError
+            As `numpy`.
+
+        Examples
+        --------
+        >>> import dmlgpu
+        >>> dmlgpu.cumulative_sum(dmlgpu.asarray([3, 1, 2])).tolist()
+        [3, 4, 6]
+        """
+        return self.numpy().tolist()
+
+    def item(self) -> Any:
+        """Read the only element back as a Python number.
+
+        Raises
+        ------
+        ArgumentError
+            If there are several elements, or none.
+        ReleasedArrayError, DeviceReleasedError
+            As `numpy`.
+
+        Examples
+        --------
+        >>> import dmlgpu
+        >>> dmlgpu.cumulative_sum(dmlgpu.asarray([3, 1, 2]))[-1].item()
+        6
+        """
+        if self.size != 1:
+            raise ArgumentError(f"the array has {self.size} elements, and item() takes one: index the array first")
+        return self.numpy().item()
+
+    def to_device(self, device: Device | str | int, /, *, stream: None = None) -> DeviceArray:
+        """Return the elements on a device: this array if they are there, else a copy through the host.
+
+        Parameters
+        ----------
+        device : Device, str or int
+            As for `asarray`.
+        stream : None
+            There are no streams; the argument is the array API's.
+
+        Raises
+        ------
+        ArrayTypeError
+            If an argument has another type.
+        NoAdapterError, AdapterNotFoundError
+            If there is no such device.
+
+        Examples
+        --------
+        >>> import dmlgpu
+        >>> x = dmlgpu.asarray([1.5])
+        >>> x.to_device(x.device) is x
+        True
+        """
+        if stream is not None:
+            raise ArrayTypeError(f"stream is {with_type(stream)}; devices here have no streams: leave it out")
+        if device is None:
+            raise ArrayTypeError("device is None; give a dmlgpu.Device, an adapter's index, or a part of its summary")
+        return asarray(self, device)
+
     async def numpy_async(self) -> NDArray[Any]:
         """Read the elements back as `numpy` does, leaving the event loop free meanwhile.
 
@@ -320,7 +397,36 @@ class DeviceArray:
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> NoReturn:
         # Without this NumPy's operators would read the array back, unasked.
-        raise ArrayTypeError(f"numpy.{ufunc.__name__} does not work on a DeviceArray: {_READ_BACK}")
+        raise ArrayTypeError(f"numpy.{ufunc.__name__} does not work on a DeviceArray: {READ_BACK}")
+
+    def __array_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        return call_numpy_function(func, args, kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # kDLCPU: what __dlpack__ gives
+
+    def __dlpack__(
+        self,
+        *,
+        stream: object = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Read the elements back into new memory of the host, and return it as a DLPack capsule."""
+        if stream is not None:
+            raise ArrayTypeError(f"stream is {with_type(stream)}; memory of the host has no streams: leave it out")
+        if copy is not None and not flag(copy, "copy"):
+            raise SharedMemoryError(
+                "copy is False, and the device's memory cannot be shared with the host: leave it out"
+            )
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise SharedMemoryError(
+                f"dl_device is {shown(dl_device)}, and elements are handed over in memory of the host, (1, 0)"
+            )
+        return self.numpy().__dlpack__(max_version=max_version)
 
     def __len__(self) -> int:
         if self.ndim == 0:
@@ -338,7 +444,7 @@ class DeviceArray:
     __le__ = _no_comparison("<=")
     __gt__ = _no_comparison(">")
     __ge__ = _no_comparison(">=")
-    __contains__ = _refusal("is not searched with `in`", f"{_READ_BACK}; any(y is x for y in ...) looks for an array")
+    __contains__ = _refusal("is not searched with `in`", f"{READ_BACK}; any(y is x for y in ...) looks for an array")
     __hash__ = _refusal("has no hash, as its elements can change", "use id(array) as a key")
     __bool__ = _refusal("has no truth value", "test .size, or the NumPy array that .numpy() returns")
     __int__ = __float__ = __complex__ = __index__ = _refusal("is no number", "read one back with .numpy().item()")
@@ -348,7 +454,7 @@ class DeviceArray:
 
     def __format__(self, spec: str) -> str:
         if spec:
-            raise ArrayTypeError(f"a DeviceArray has no format {shown(spec)}: {_READ_BACK}")
+            raise ArrayTypeError(f"a DeviceArray has no format {shown(spec)}: {READ_BACK}")
         return repr(self)
 
     __reduce_ex__ = _refusal("cannot be pickled or sent to another process", "send .numpy() instead")
@@ -372,8 +478,24 @@ class DeviceArray:
     __invert__ = _no_operator("~")
 
     def __repr__(self) -> str:
-        state = ", released" if self.released else ""
-        return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, device={self.device.summary!r}{state})"
+        about = f"shape={self.shape}, dtype={self.dtype}, device={self.device.summary!r}"
+        if self.released:
+            return f"DeviceArray({about}, released)"
+        try:
+            values = self._some_values()
+        except DmlGpuError:  # of a device that was lost or released: a repr never fails
+            return f"DeviceArray({about})"
+        return f"DeviceArray({values}, {about})"
+
+    def _some_values(self) -> str:
+        """Read a few elements and write them: all of a small array, else the first and the last in C order."""
+        if self.size <= 2 * _SHOWN:
+            return np.array2string(self.numpy(), separator=", ").replace("\n", "")
+        numbers = [*range(_SHOWN), *range(self.size - _SHOWN, self.size)]
+        with self.device.section:
+            some = [self[tuple(map(int, np.unravel_index(i, self.shape)))].numpy() for i in numbers]
+        texts = np.array2string(np.array(some), separator=" ")[1:-1].split()
+        return f"[{', '.join(texts[:_SHOWN])}, ..., {', '.join(texts[_SHOWN:])}]"
 
 
 def asarray(x: ArrayLike | DeviceArray, /, device: Device | str | int | None = None) -> DeviceArray:

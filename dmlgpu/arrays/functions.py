@@ -7,12 +7,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..arguments import choice, flag, integer
+from ..arguments import choice, flag, integer, one_positional
 from ..dtypes import BOOL, ElementType, by_argument, by_dtype, result_type
 from ..errors import ArgumentError, ArrayTypeError, AxisError, DeviceMemoryError
 from ..layout import Layout, check_sizes, resolve_axis
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from ..runtime.device import Device
 
 __all__ = ["cumulative_prod", "cumulative_sum", "round"]
+
+PrecisionName = Literal["default", "compensated"]
+ModeName = Literal["half_even", "toward_zero", "half_away"]
 
 _MODES = {
     "half_even": RoundingMode.HALF_EVEN,
@@ -60,7 +63,7 @@ def cumulative_sum(
     reverse: bool = False,
     out: DeviceArray | None = None,
     device: Device | str | int | None = None,
-    precision: str = "default",
+    precision: PrecisionName = "default",
 ) -> DeviceArray: ...
 
 
@@ -76,10 +79,11 @@ def cumulative_sum(
     reverse: bool = False,
     out: NDArray[Any] | None = None,
     device: Device | str | int | None = None,
-    precision: str = "default",
+    precision: PrecisionName = "default",
 ) -> NDArray[Any]: ...
 
 
+@one_positional("axis=1")
 def cumulative_sum(
     x: ArrayLike | DeviceArray,
     /,
@@ -91,7 +95,7 @@ def cumulative_sum(
     reverse: bool = False,
     out: NDArray[Any] | DeviceArray | None = None,
     device: Device | str | int | None = None,
-    precision: str = "default",
+    precision: PrecisionName = "default",
 ) -> NDArray[Any] | DeviceArray:
     """Return the cumulative sum of the elements along an axis.
 
@@ -196,6 +200,7 @@ def cumulative_prod(
 ) -> NDArray[Any]: ...
 
 
+@one_positional("axis=1")
 def cumulative_prod(
     x: ArrayLike | DeviceArray,
     /,
@@ -262,7 +267,7 @@ def round(
     x: DeviceArray,
     /,
     *,
-    mode: str = "half_even",
+    mode: ModeName = "half_even",
     out: DeviceArray | None = None,
     device: Device | str | int | None = None,
 ) -> DeviceArray: ...
@@ -273,17 +278,18 @@ def round(
     x: ArrayLike,
     /,
     *,
-    mode: str = "half_even",
+    mode: ModeName = "half_even",
     out: NDArray[Any] | None = None,
     device: Device | str | int | None = None,
 ) -> NDArray[Any]: ...
 
 
+@one_positional("mode='half_even'")
 def round(
     x: ArrayLike | DeviceArray,
     /,
     *,
-    mode: str = "half_even",
+    mode: ModeName = "half_even",
     out: NDArray[Any] | DeviceArray | None = None,
     device: Device | str | int | None = None,
 ) -> NDArray[Any] | DeviceArray:

@@ -1,0 +1,75 @@
+"""NumPy's functions on arrays of a device: which of them run there, by which rules, and what the others say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ..arguments import integer
+from ..errors import ArgumentError, ArrayTypeError, shown
+
+__all__ = ["READ_BACK", "call_numpy_function"]
+
+READ_BACK = "read the elements back with .numpy() first"
+
+
+def call_numpy_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Do what NumPy's `function` means for arguments of which one is a DeviceArray.
+
+    Parameters
+    ----------
+    function : callable
+        A public function of NumPy, as ``__array_function__`` is given it.
+    args, kwargs
+        Its arguments, which fit its signature.
+
+    Raises
+    ------
+    ArrayTypeError
+        If the function does not run on a device.
+    """
+    ours = _functions().get(function)
+    if ours is None:
+        raise ArrayTypeError(
+            f"{function.__module__}.{function.__name__} does not work on a DeviceArray: {READ_BACK}; cumsum, cumprod, "
+            "cumulative_sum, cumulative_prod and round of numpy run on the device"
+        )
+    return ours(*args, **kwargs)
+
+
+@cache
+def _functions() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """Return what stands for NumPy's functions; `functions` itself builds on arrays."""
+    from .functions import cumulative_prod, cumulative_sum, round
+
+    def cumsum(a: Any, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Any = None) -> Any:
+        return cumulative_sum(_flat(a, axis), axis=0 if axis is None else axis, dtype=dtype, out=out)
+
+    def cumprod(a: Any, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Any = None) -> Any:
+        return cumulative_prod(_flat(a, axis), axis=0 if axis is None else axis, dtype=dtype, out=out)
+
+    def rounded(a: Any, decimals: SupportsIndex = 0, out: Any = None) -> Any:
+        if integer(decimals, "decimals") != 0:
+            raise ArgumentError(
+                f"decimals is {shown(decimals)}, and a device rounds to integers only: scale the elements before and "
+                "after, or round what .numpy() returns"
+            )
+        return round(a, out=out)
+
+    return {
+        np.cumsum: cumsum,
+        np.cumprod: cumprod,
+        np.cumulative_sum: cumulative_sum,
+        np.cumulative_prod: cumulative_prod,
+        np.round: rounded,
+        np.around: rounded,
+    }
+
+
+def _flat(a: Any, axis: SupportsIndex | None) -> Any:
+    """Return what is scanned along axis 0 where NumPy's `axis` is None: all elements in C order."""
+    return a if axis is not None else a.reshape(-1)
