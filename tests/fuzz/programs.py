@@ -120,6 +120,8 @@ def outcome(statement: str, variables: dict[str, Any]) -> str:
     try:
         exec(statement, variables)
     except (DmlGpuError, model.RefusedError) as error:
+        if "takes one positional argument" in str(error):
+            return "called wrongly"
         return "refused" if len(str(error)) < 1000 else f"a message of {len(str(error))} characters"
     except model.TooLargeError:
         return "too large"
