@@ -205,6 +205,29 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(file), f"{path} has no heading for {target}"
 
 
+TREES = "dmlgpu|wgsl|tests|scripts|benchmarks|examples|docs"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_that_are_named_exist(page: Path) -> None:
+    """Pages name files as `folder/file` and modules as `package.module`; capitals stand for a name of one's own."""
+    text = page.read_text(encoding="utf-8")
+    named = set(re.findall(rf"`((?:{TREES})/[\w./-]*)`", text)) - {"dmlgpu/wgsl/"}  # a folder of the wheel
+    missing = [name for name in named if not re.search("[A-Z]{4}", name) and not (ROOT / name).exists()]
+    for module in re.findall(r"`(dmlgpu(?:\.[a-z_]+)+)", text):
+        parts = module.split(".")
+        paths = [ROOT.joinpath(*parts[:count]) for count in (len(parts), len(parts) - 1)]
+        if not any(path.is_dir() or path.with_suffix(".py").is_file() for path in paths):
+            missing.append(module)
+    assert not missing
+
+
+def test_every_folder_of_the_package_has_its_row() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    folders = {f"{path.parent.relative_to(ROOT).as_posix()}/" for path in (ROOT / "dmlgpu").rglob("__init__.py")}
+    assert set(re.findall(r"^\| `(dmlgpu/[\w/]*)` \|", page, re.MULTILINE)) == folders
+
+
 def test_readme_for_package_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Links become absolute where an address is known, else text; addresses and links within the page stay."""
     script = runpy.run_path(str(ROOT / "scripts" / "package_readme.py"))
