@@ -16,7 +16,7 @@ import pytest
 import dmlgpu
 from dmlgpu.cli import verify
 from dmlgpu.cli.verdict import driver_of, reproduction
-from dmlgpu.conformance import Digests, Probe, execution, parse
+from dmlgpu.conformance import Digests, Probe, checks, parse
 from dmlgpu.errors import ShaderError
 from dmlgpu.runtime import wgpu_private
 from dmlgpu.runtime.device import Device
@@ -157,7 +157,7 @@ class TestVerdict:
         assert parts[0] | parts[1] == Digests.read(Path("all.json")).digests
 
     def test_a_process_that_ends_fails_the_run(self, run: Run, few: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(execution, "_check_group", end)
+        monkeypatch.setattr(checks, "_check_group", end)
         status, out, _ = run("verify", "--jobs", "2")
         assert status == 1
         assert "a process that verified cases ended, as if its driver had aborted it; --jobs 1 tells where" in out
@@ -179,12 +179,12 @@ class TestVerdict:
         monkeypatch.setattr(device, "run", fail)
         monkeypatch.setattr(device, "lost", lambda: True)
         stop = get_context("spawn").Event()
-        monkeypatch.setattr(execution, "_worker", execution._Worker(device, stop))
+        monkeypatch.setattr(checks, "_worker", checks._Worker(device, stop))
         group = [(7, parse(ONE)), (8, parse(OTHER))]
-        found, is_lost = execution._check_group(group, keeps)
+        found, is_lost = checks._check_group(group, keeps)
         assert ([number for number, _ in found], is_lost) == ([7], True)
         stop.set()
-        assert execution._check_group(group, keeps) == ([], False)
+        assert checks._check_group(group, keeps) == ([], False)
 
     def test_cases_are_chosen_by_name_and_pattern(self, run: Run) -> None:
         status, out, err = run("verify", "--case", ONE, "--case", "round.float16.*.4097.*")

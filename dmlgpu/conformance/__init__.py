@@ -7,10 +7,9 @@ came out, to compare devices that never meet.
 
 from __future__ import annotations
 
-from .cases import Case, ConvertCase, RoundCase, ScanCase
+from .cases import Case, ConvertCase, RoundCase, ScanCase, parse
+from .checks import Outcome, check, checking, compute, digest, reference_outcome, share
 from .digests import Digests, Disagreement, compare
-from .execution import Outcome, check, checking, compute, digest, reference_outcome, share
-from .names import parse
 from .placement import Placement
 from .probes import Probe, probe
 from .suite import suite

@@ -1,4 +1,4 @@
-"""Runs a case on a device, and compares with the reference."""
+"""Runs cases on a device, in one process or several, and compares with the reference."""
 
 from __future__ import annotations
 
