@@ -18,7 +18,7 @@ from dmlgpu.runtime.device import Device
 
 class TestCopies:
     def test_there_are_enough_of_them(self) -> None:
-        assert len({(copy.unit, copy.units, copy.apart) for copy in COPIES}) >= 4
+        assert len({(copy.unit, copy.units, copy.stride) for copy in COPIES}) >= 4
         assert all(GRAIN % copy.workgroup_bytes == 0 for copy in COPIES)
 
     @pytest.mark.parametrize("copy", COPIES, ids=lambda copy: copy.name)

@@ -503,9 +503,9 @@ def every_other(length: int, dtype: str) -> NDArray[Any]:
 
 
 @pytest.mark.parametrize("window", [None, 9 * TILE, 3 * TILE], ids=str)
-@pytest.mark.parametrize("silent", [1, 2, 3])
+@pytest.mark.parametrize("withhold_every", [1, 2, 3])
 def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(
-    device: Device, silent: int, window: int | None
+    device: Device, withhold_every: int, window: int | None
 ) -> None:
     """As if they had been stopped: whoever waits for them works the carry out, and may finish before them."""
     for x, operator, both in (
@@ -518,7 +518,7 @@ def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(
         element = dtypes.by_dtype(x.dtype)
         problem = scan_problem(element, Operator(operator), layout, layout, axis=1, exclusive=both, reverse=both)
         chunks = (len(x), window or x.shape[1])
-        passes = tuple(scan_passes(problem, device.limits, chunks, kernel="chain", silent=silent))
+        passes = tuple(scan_passes(problem, device.limits, chunks, kernel="chain", withhold_every=withhold_every))
         assert [one.pipeline.kernel for one in passes[:2]] == ["scan_chain_clear", "scan_chain"]
         assert len(passes) > 2 or window is None
         with device.lock:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import islice, product
 from math import prod
 
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -16,6 +15,7 @@ from dmlgpu.errors import ArgumentError
 from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import MAX_SERIAL_STEPS, Pass, serial_steps, writable_input
 from dmlgpu.planning.elementwise import elementwise_passes
+from dmlgpu.planning.params import PARAMS
 from dmlgpu.planning.plan import KERNELS, _chunks, is_in_place, plan_elementwise, plan_scan
 from dmlgpu.planning.problem import (
     Dimension,
@@ -187,7 +187,7 @@ def test_the_kernels_of_software_for_slices_side_by_side(shape: tuple[int, ...],
 def test_neighbours_take_tiles_of_slices_that_are_neighbours() -> None:
     for sizes, axis, expected in (((50_000, 3), 0, 1), ((3, 50_000), 1, 0), ((50_000,), 0, 0)):
         for one in plan_scan(packed_scan(sizes, axis), Limits(), kernel="serial").passes:
-            assert np.frombuffer(one.uniforms, np.uint32)[42] == expected
+            assert one.params["side_by_side"] == expected
 
 
 def test_few_slices_go_to_small_workgroups_on_software_adapters() -> None:
@@ -226,9 +226,9 @@ def test_the_workgroups_of_columns(slices: int, software: bool, cores: int, expe
 def test_exceptional_tiles_are_repaired_in_turns(kernel: str, software: bool, element: str, turn: int) -> None:
     """GPUs have watchdogs, and Mesa ends long loops: what one dispatch leaves, the next one does."""
     passes = plan_scan(packed_scan((2100 * TILE,), 0, element), Limits(software=software), kernel=kernel).passes
-    repairs = [np.frombuffer(one.uniforms, np.uint32) for one in passes if one.pipeline.kernel == "scan_repair"]
-    assert [uniforms[40] for uniforms in repairs] == list(range(0, 2100, turn))
-    assert {uniforms[41] for uniforms in repairs} == {turn}
+    repairs = [one.params for one in passes if one.pipeline.kernel == "scan_repair"]
+    assert [params["turn_first"] for params in repairs] == list(range(0, 2100, turn))
+    assert {int(params["turn_tiles"]) for params in repairs} == {turn}
 
 
 def check_pass(one: Pass, limits: Limits) -> None:
@@ -238,11 +238,11 @@ def check_pass(one: Pass, limits: Limits) -> None:
     assert one.elements <= limits.dispatch_elements
     assert 0 <= one.state_bytes <= limits.binding_bytes
     assert one.state_bytes % 4 == 0
-    words = np.frombuffer(one.uniforms, np.uint32).astype(int)
     slots, constants = dict(one.pipeline.slots), dict(one.pipeline.constants)
     vectors = any("quads" in piece for piece in slots.values())
-    places = (("input", one.input or one.output, words[26]), ("output", one.output, words[27]))
-    for name, part, offset in places:
+    places = (("input", one.input or one.output), ("output", one.output))
+    for name, part in places:
+        offset = int(one.params[f"{name}_offset"])
         if part is not None:
             assert part.offset % max(limits.offset_alignment, 16) == 0
             assert part.size % (16 if vectors else 4) == 0
@@ -398,7 +398,7 @@ def test_a_chain_is_short_enough_for_one_invocation_to_work_it_out() -> None:
     """Mesa ends its loops: those of a tile have 256 iterations, or 16,000 where the elements of a run are loops."""
     for limits, tiles in ((LAVAPIPE, 128), (GPU, 4), (replace(GPU, float64=True), 128)):
         passes = plan_scan(packed_scan((2, 300 * TILE + 1), 1, "float64"), limits, kernel="chain").passes
-        found = [int(np.frombuffer(one.uniforms, np.uint32)[32]) for one in passes]
+        found = [int(one.params["tiles"]) for one in passes]
         assert max(found) == tiles
 
 
@@ -537,8 +537,8 @@ def test_an_invocation_never_loops_longer_than_software_drivers_allow(kernel: st
     for sizes, axis, one_buffer in (((100_000, 5000), 0, False), ((2, 500_000), 1, True)):
         plan = plan_scan(packed_scan(sizes, axis), limits, kernel=kernel, one_buffer=one_buffer)
         for one in plan.passes:
-            uniforms = np.frombuffer(one.uniforms, np.uint32)
-            looped = {"scan_slices": uniforms[28], "scan_rows": uniforms[28], "scan_repair": uniforms[41] * TILE}
+            length, turn = one.params["length"], one.params["turn_tiles"] * TILE
+            looped = {"scan_slices": length, "scan_rows": length, "scan_repair": turn}
             most = {"scan_slices": 2 * SPAN, "scan_rows": 1024 * TILE, "scan_repair": 1024 * TILE}
             name = one.pipeline.kernel
             assert looped.get(name, 0) <= most.get(name, 0)
@@ -556,8 +556,10 @@ def test_a_tile_that_does_not_fit_is_checked_before_it_is_written(pitch: int, ke
     problem = scan_problem(F32, Operator.SUM, layout, layout, axis=0)
     passes = plan_scan(problem, Limits(binding_bytes=2**25)).passes
     assert set(kernels(passes)) == {kernel}
-    words = [np.frombuffer(one.uniforms, np.uint32) for one in passes]
-    seen = [(int(w[39]), int(w[40]), int(w[29])) for w in words]  # phase, group, first
+    seen = [
+        (dict(one.pipeline.constants)["phase"], int(one.params["checked_first"]), int(one.params["first"]))
+        for one in passes
+    ]
     for group in (0, 4096):
         phases = [phase for phase, start, _ in seen if start == group]
         half = len(phases) // 2
@@ -613,14 +615,11 @@ def test_every_pass_keeps_to_the_limits(
             assert 0 < part.size <= limits.binding_bytes
             assert part.offset + part.size <= buffer_size
         assert 0 < one.state_bytes <= plan.state_bytes
-        assert len(one.uniforms) == 176
+        assert len(one.uniforms) == PARAMS.itemsize
     # Checking passes write nothing; every other kernel's passes cover the tensor once.
     last = plan.passes[-1].pipeline.kernel
-    phases = [int(np.frombuffer(p.uniforms, np.uint32)[39]) for p in plan.passes]
     writing = [
-        p.elements
-        for p, phase in zip(plan.passes, phases, strict=True)
-        if p.pipeline.kernel == last and not (last in ("scan_slices", "scan_elements") and phase == 1)
+        p.elements for p in plan.passes if p.pipeline.kernel == last and dict(p.pipeline.constants).get("phase") != 1
     ]
     assert sum(writing) == layout.count
 
@@ -678,7 +677,7 @@ def test_strides_beyond_32_bits_stay_exact() -> None:
     source = Layout((3,), (n,), 5)
     plan = plan_elementwise(convert_problem(F32, F32, source, Layout.packed((3,))), Limits())
     assert [one.input.offset for one in plan.passes if one.input] == [0, 4 * n, 8 * n]
-    assert [int(np.frombuffer(one.uniforms, np.uint32)[26]) for one in plan.passes] == [5, 5, 5]
+    assert [int(one.params["input_offset"]) for one in plan.passes] == [5, 5, 5]
 
 
 def test_huge_tensors_never_wrap() -> None:
@@ -687,7 +686,7 @@ def test_huge_tensors_never_wrap() -> None:
     assert max(ends) == 2**32
     assert sum(p.elements for p in plan.passes if p.pipeline.kernel == "scan_tiles") == 2**32 - 1
     assert max(p.elements for p in plan.passes) <= 2**28
-    firsts = [int(np.frombuffer(p.uniforms, np.uint32)[29]) for p in plan.passes if p.pipeline.kernel == "scan_tiles"]
+    firsts = [int(p.params["first"]) for p in plan.passes if p.pipeline.kernel == "scan_tiles"]
     assert firsts == sorted(firsts)
     assert all(first % SPAN == 0 for first in firsts)
 

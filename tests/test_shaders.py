@@ -15,6 +15,7 @@ from dmlgpu.dtypes import BOOL, ELEMENT_TYPES, ElementType, by_name
 from dmlgpu.errors import ShaderError
 from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import PipelineKey
+from dmlgpu.planning.params import PARAMS
 from dmlgpu.planning.plan import KERNELS, plan_elementwise, plan_scan
 from dmlgpu.planning.problem import Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
 from dmlgpu.planning.windows import Limits
@@ -113,6 +114,22 @@ def test_what_workgroups_wait_for_is_read_and_written_by_read_modify_writes(path
         re.findall(r"\batomic(?:Load|Store)\(\s*&\s*\w+", text)
     ), "the variable is named where it is accessed, not passed as a pointer"
     assert plain <= {*re.findall(r"\bvar<workgroup> (\w+)", text), "output_words"}
+
+
+def test_the_uniforms_are_the_struct_of_the_shaders() -> None:
+    """Field by field: the same names in the same order, each at the offset that WGSL gives it."""
+    text = (shaders.folder() / "lib" / "params.wgsl").read_text()
+    body = re.search(r"struct Params \{(.*?)\n\}", text, re.S)
+    assert body
+    declared, offset = [], 0
+    for name, kind in re.findall(r"^    (\w+): (u32|array<vec4<u32>, 2>),", body[1], re.M):
+        align, size = {"u32": (4, 4), "array<vec4<u32>, 2>": (16, 32)}[kind]
+        offset = -(-offset // align) * align
+        declared.append((name, offset, size))
+        offset += size
+    assert PARAMS.fields is not None
+    assert declared == [(name, at, kind.itemsize) for name, (kind, at, *_) in PARAMS.fields.items()]
+    assert PARAMS.itemsize == -(-offset // 16) * 16
 
 
 def _elements(one_buffer: bool) -> list[ElementType]:

@@ -21,6 +21,7 @@ import numpy as np
 
 from dmlgpu import shaders
 from dmlgpu.planning.dispatch import Pass
+from dmlgpu.planning.params import PARAMS
 from dmlgpu.planning.problem import ElementwiseProblem, ScanProblem
 
 __all__ = ["DATA", "AddressError", "Invocation", "accesses", "run_workgroup"]
@@ -798,35 +799,17 @@ def _program(kernel: str, slots: tuple[tuple[str, str], ...]) -> _Program:
 
 def _params(one: Pass, problem: ScanProblem | ElementwiseProblem) -> Any:
     """Return the uniforms of a pass, with the exact strides of its problem."""
-    words = np.frombuffer(one.uniforms, np.uint32).tolist()
     dims = (*problem.batch, problem.axis) if isinstance(problem, ScanProblem) else problem.dimensions
-    exact = [
-        {d.input_stride % 2**32: d.input_stride for d in dims},
-        {d.output_stride % 2**32: d.output_stride for d in dims},
-    ]
-    tables = []
-    for row in range(3):
-        table = words[8 * row : 8 * row + 8]
-        if row:
-            table = [_of(word, exact[row - 1].get(word, word)) for word in table]
-        tables.append(_Array([_Vector(table[:4]), _Vector(table[4:])]))
-    names = (
-        "rank count input_offset output_offset length first input_axis_stride output_axis_stride tiles exclusive "
-        "resume suspend grid_width mode zero phase group turn side_by_side unused"
-    )
-    text = "\n".join(shaders.resolve("round", {"input": "separate", "output": "words"}).source.splitlines())
-    body = re.search(r"struct Params \{(.*?)\n\}", text, re.S)
-    assert body
-    assert re.findall(r"^    (\w+):", body[1], re.M) == [
-        "sizes",
-        "input_strides",
-        "output_strides",
-        *names.split(),
-    ]
-    scalars = dict(zip(names.split(), words[24:], strict=True))
-    for i, name in enumerate(("input_axis_stride", "output_axis_stride")):
-        scalars[name] = _of(scalars[name], exact[i].get(scalars[name], scalars[name]))
-    return _Struct(sizes=tables[0], input_strides=tables[1], output_strides=tables[2], **scalars)
+    exact = {"input": [d.input_stride for d in dims], "output": [d.output_stride for d in dims]}
+    fields = {}
+    for name in PARAMS.names or ():
+        found = one.params[name].tolist()
+        if "stride" in name:
+            strides = {stride % 2**32: stride for stride in exact[name.split("_")[0]]}
+            exactly = [_of(word, strides.get(word, word)) for word in np.atleast_1d(found).tolist()]
+            found = exactly if isinstance(found, list) else exactly[0]
+        fields[name] = _Array([_Vector(found[:4]), _Vector(found[4:])]) if isinstance(found, list) else found
+    return _Struct(**fields)
 
 
 def run_workgroup(

@@ -1,9 +1,9 @@
 // Rounds floating-point elements that are neighbours in memory, 16 bytes at a time.
 //
-// Grid: workgroups of 64 invocations; each invocation rounds four vectors of four words, `apart` vectors from each
+// Grid: workgroups of 64 invocations; each invocation rounds four vectors of four words, `stride` vectors from each
 // other.
 // Bindings: 0 params, 1 input (absent in place), 2 output.
-// Constants: input_log2_bits, output_log2_bits; apart: 64, so that neighbouring invocations read neighbouring
+// Constants: input_log2_bits, output_log2_bits; stride: 64, so that neighbouring invocations read neighbouring
 // vectors, or 1 on a CPU; mantissa_bits and exponent_bias, which float64 does not use.
 // Bytes moved: each element is read once and written once.
 
@@ -15,7 +15,7 @@
 
 override input_log2_bits: u32 = 5u;
 
-override apart: u32 = 64u;
+override stride: u32 = 64u;
 
 const QUADS = 4u;
 
@@ -36,25 +36,25 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let shift = 7u - input_log2_bits;
     let quads = params.count >> shift;
     let invocation = workgroup_number(workgroup) * 64u;
-    let first = select(invocation * QUADS + lane, (invocation + lane) * QUADS, apart == 1u);
+    let first = select(invocation * QUADS + lane, (invocation + lane) * QUADS, stride == 1u);
     let input = params.input_offset >> shift;
     let output = params.output_offset >> shift;
     // All reads come before the first write, so that they are under way together; none goes past the end.
     let last = quads - 1u;
     let a = input_quad(input + min(first, last));
-    let b = input_quad(input + min(first + apart, last));
-    let c = input_quad(input + min(first + 2u * apart, last));
-    let d = input_quad(input + min(first + 3u * apart, last));
+    let b = input_quad(input + min(first + stride, last));
+    let c = input_quad(input + min(first + 2u * stride, last));
+    let d = input_quad(input + min(first + 3u * stride, last));
     if (first < quads) {
         store_quad(output + first, round_quad(a));
     }
-    if (first + apart < quads) {
-        store_quad(output + first + apart, round_quad(b));
+    if (first + stride < quads) {
+        store_quad(output + first + stride, round_quad(b));
     }
-    if (first + 2u * apart < quads) {
-        store_quad(output + first + 2u * apart, round_quad(c));
+    if (first + 2u * stride < quads) {
+        store_quad(output + first + 2u * stride, round_quad(c));
     }
-    if (first + 3u * apart < quads) {
-        store_quad(output + first + 3u * apart, round_quad(d));
+    if (first + 3u * stride < quads) {
+        store_quad(output + first + 3u * stride, round_quad(d));
     }
 }

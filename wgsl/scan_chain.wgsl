@@ -6,7 +6,7 @@
 // the carry itself, from the last one that is there.
 // Grid: one workgroup of LANES invocations (slot <tile>) for each tile.
 // Bindings: 0 params, 1 input (absent where input_in_output; never in place), 2 output, 3 state (scan_chain_clear).
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, patience, exact_grid.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, patience, exact_grid; withhold_every in tests.
 // Bytes moved: each element is read once and written once; 28 to 52 bytes are written and read for each tile.
 
 #import "lib/params.wgsl"
@@ -24,16 +24,18 @@
 override patience: u32 = 2000u;
 // Whether there are exactly as many workgroups as tiles: software drivers are faster without the early return.
 override exact_grid: bool = false;
+// For tests: about one in so many workgroups waits and then does not publish its carry.
+override withhold_every: u32 = 0u;
 
 const DELAY = 20000u;
 
-var<workgroup> turn: vec3<u32>;
+var<workgroup> drawn: vec3<u32>;
 
 // Returns what tile `tile` of a slice goes on from.
 fn wait_for_carry(slice: u32, tile: u32, place: Place) -> Carry {
     var start = fresh_carry();
     if (params.resume == 1u) {
-        start = load_carry(carry_word(slice, params.group));
+        start = load_carry(carry_word(slice, params.carry_side));
     }
     // Walk back from the wanted record to the last one that is there, or to the start.
     var origin = tile;
@@ -63,8 +65,8 @@ fn absorbed_word(slice: u32) -> u32 {
 }
 
 // For tests: whether a workgroup waits and then does not publish its carry, as if it had been stopped.
-fn is_silent(ticket: u32) -> bool {
-    return params.phase != 0u && ((ticket * 2654435761u) >> 16u) % params.phase == 0u;
+fn is_withheld(ticket: u32) -> bool {
+    return withhold_every != 0u && ((ticket * 2654435761u) >> 16u) % max(withhold_every, 1u) == 0u;
 }
 
 @compute @workgroup_size(LANES)
@@ -73,9 +75,9 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     if (lane == 0u) {
         let ticket = atomicAdd(&state[TICKET], 1u);
         let slice = ticket % params.count;
-        turn = vec3<u32>(slice, ticket / params.count, state_word(absorbed_word(slice)));
+        drawn = vec3<u32>(slice, ticket / params.count, state_word(absorbed_word(slice)));
     }
-    let mine = workgroupUniformLoad(&turn);
+    let mine = workgroupUniformLoad(&drawn);
     let slice = mine.x;
     let tile = mine.y;
     if (!exact_grid && tile >= params.tiles) {
@@ -90,7 +92,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     least = select(SMALL, 0u, classes);
     fold_tile(lane, input, count, classes);
     if (lane == 0u) {
-        let delay = select(0u, DELAY, is_silent(tile * params.count + slice));
+        let delay = select(0u, DELAY, is_withheld(tile * params.count + slice));
         for (var i = 0u; i < delay; i += 1u) {
             atomicAdd(&state[DELAYS], 1u);
         }
@@ -99,14 +101,14 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     let settled = settle_tile(lane, input, output, count, 0u, classes);
     if (lane == 0u) {
         let ticket = tile * params.count + slice;
-        if (!is_silent(ticket)) {
+        if (!is_withheld(ticket)) {
             publish(ticket, carry);
         }
         if (EXCEPTIONS && is_absorbed(carry)) {
             atomicMax(&state[absorbed_word(slice)], ~(tile + 1u));
         }
         if (params.suspend == 1u && tile + 1u == params.tiles) {
-            store_carry(carry_word(slice, 1u - params.group), carry);
+            store_carry(carry_word(slice, 1u - params.carry_side), carry);
         }
     }
     put_tile(lane, output, count, settled);

@@ -44,10 +44,10 @@ fn carry_into(slice: u32, tile: u32) -> Carry {
 fn first_of_turn(slice: u32) -> u32 {
     let suspect = state_word(slice_word(slice) + SUSPECT);
     let is_done = state_word(slice_word(slice) + ABSORBED) != NO_TILE;
-    if (is_done || suspect >= min(params.tiles, params.group + params.turn)) {
+    if (is_done || suspect >= min(params.tiles, params.turn_first + params.turn_tiles)) {
         return NO_TILE;
     }
-    return max(suspect, params.group);
+    return max(suspect, params.turn_first);
 }
 
 @compute @workgroup_size(LANES)
@@ -74,7 +74,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         goes_on = u32(!is_absorbed(carry));
     }
     let place = place_of(slice);
-    let end_of_turn = min(params.tiles, params.group + params.turn);
+    let end_of_turn = min(params.tiles, params.turn_first + params.turn_tiles);
     var tile = first;
     while (workgroupUniformLoad(&goes_on) == 1u) {
         let begin = tile * TILE;

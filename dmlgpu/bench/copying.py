@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..planning.dispatch import Pass, PipelineKey, Plan, grid_of
+from ..planning.params import uniforms
 from ..planning.windows import Limits, Range
 
 __all__ = ["COPIES", "GRAIN", "Copy", "padded", "plan_copy"]
@@ -27,14 +26,14 @@ class Copy:
         What an invocation reads and writes at once: 4 or 16 bytes.
     units : int
         How many of them.
-    apart : int
+    stride : int
         Units from one to the next: 1, or the 64 invocations of a workgroup.
     """
 
     name: str
     unit: str
     units: int
-    apart: int
+    stride: int
 
     @property
     def workgroup_bytes(self) -> int:
@@ -87,10 +86,8 @@ def plan_copy(copy: Copy, nbytes: int, limits: Limits, itemsize: int = 4) -> Pla
 
 def _pass(copy: Copy, part: Range, limits: Limits, itemsize: int) -> Pass:
     grid = grid_of(-(-part.size // copy.workgroup_bytes), limits)
-    uniforms = np.zeros(44, np.uint32)
-    uniforms[25] = part.size // (16 if copy.unit == "vec4" else 4)  # Params.count
-    uniforms[36] = grid[0]  # Params.grid_width
+    params = uniforms(count=part.size // (16 if copy.unit == "vec4" else 4), grid_width=grid[0])
     # "separate" is how the pipeline learns that there is an input, in a buffer of its own.
     slots = (("input", "separate"), ("unit", copy.unit))
-    key = PipelineKey("copy", slots, (("apart", copy.apart), ("units", copy.units)))
-    return Pass(key, uniforms.tobytes(), grid, part, part, 0, part.size // itemsize)
+    key = PipelineKey("copy", slots, (("stride", copy.stride), ("units", copy.units)))
+    return Pass(key, params, grid, part, part, 0, part.size // itemsize)

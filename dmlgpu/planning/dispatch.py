@@ -9,6 +9,7 @@ import numpy as np
 
 from ..dtypes import ElementType
 from ..errors import ArgumentError
+from .params import PARAMS, uniforms
 from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Range, Window, byte_range
 
 __all__ = [
@@ -95,6 +96,12 @@ class Pass:
     state_bytes: int
     elements: int
 
+    @property
+    def params(self) -> np.void:
+        """The uniforms by name, as `PARAMS` has them."""
+        record: np.void = np.frombuffer(self.uniforms, PARAMS)[0]
+        return record
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -176,14 +183,8 @@ def make_pass(
     *,
     one_buffer: bool,
     more_slots: Mapping[str, str] | None = None,
-    phase: int = 0,
-    group: int = 0,
-    turn: int = 0,
-    side_by_side: bool = False,
-    tiles: int = 0,
-    exclusive: bool = False,
-    mode: int = 0,
     state_bytes: int = 0,
+    **fields: int,
 ) -> Pass:
     """Return the dispatch of a kernel over a window.
 
@@ -203,10 +204,10 @@ def make_pass(
         Whether input and output are in one buffer.
     more_slots : mapping of str to str, optional
         The pieces that fill the kernel's slots other than <input> and <output>.
-    phase, group, turn, side_by_side, tiles, exclusive, mode
-        Fields of Params.
     state_bytes : int
         Scratch memory that the kernel binds.
+    **fields : int
+        The fields of `PARAMS` that do not follow from the window.
     """
     bindings = bind(window, elements, one_buffer, limits)
     slots = {"input": bindings.slot, "output": "packed" if elements[1].itemsize < 4 else "words"}
@@ -221,40 +222,26 @@ def make_pass(
         slots["output"] = "owned"
     grid = grid_of(workgroups, limits)
     inner_first = window.batch[::-1]
-    uniforms = np.zeros(44, np.uint32)
-    for row, values in enumerate(
-        (
-            [d.size for d in inner_first],
-            [d.input_stride for d in inner_first],
-            [d.output_stride for d in inner_first],
-        )
-    ):
-        uniforms[8 * row : 8 * row + len(values)] = [value % 2**32 for value in values]
-    scalars = (
-        len(window.batch),
-        window.slices,
-        window.input_offset - bindings.input.offset // elements[0].itemsize,
-        window.output_offset - bindings.output.offset // elements[1].itemsize,
-        window.axis.size,
-        window.first,
-        window.axis.input_stride,
-        window.axis.output_stride,
-        tiles,
-        exclusive,
-        window.first > 0,
-        not window.last,
-        grid[0],
-        mode,
-        0,
-        phase,
-        group,
-        turn,
-        side_by_side,
+    params = uniforms(
+        sizes=[d.size for d in inner_first],
+        input_strides=[d.input_stride for d in inner_first],
+        output_strides=[d.output_stride for d in inner_first],
+        rank=len(window.batch),
+        count=window.slices,
+        input_offset=window.input_offset - bindings.input.offset // elements[0].itemsize,
+        output_offset=window.output_offset - bindings.output.offset // elements[1].itemsize,
+        length=window.axis.size,
+        first=window.first,
+        input_axis_stride=window.axis.input_stride,
+        output_axis_stride=window.axis.output_stride,
+        resume=window.first > 0,
+        suspend=not window.last,
+        grid_width=grid[0],
+        **fields,
     )
-    uniforms[24:43] = [value % 2**32 for value in scalars]
     return Pass(
         PipelineKey(kernel, tuple(sorted(slots.items())), tuple(sorted(constants.items()))),
-        uniforms.tobytes(),
+        params,
         grid,
         None if bindings.slot == "in_output" else bindings.input,
         bindings.output,
@@ -270,8 +257,7 @@ def serial_steps(one: Pass) -> int:
     the worst there are: every tile is exceptional, which means a left fold by one invocation. Elements that take long
     count for several.
     """
-    words = np.frombuffer(one.uniforms, np.uint32).tolist()
-    length, tiles, turn = int(words[28]), int(words[32]), int(words[41])
+    length, tiles, turn_tiles = (int(one.params[name]) for name in ("length", "tiles", "turn_tiles"))
     constants, slots = dict(one.pipeline.constants), dict(one.pipeline.slots)
     kernel, element = one.pipeline.kernel, slots.get("element", "int")
     folds = 1 if element.startswith("int") else 2  # a tile that turns out to be exceptional is folded again
@@ -297,7 +283,7 @@ def serial_steps(one: Pass) -> int:
         # Twice over the tiles of a span, and in between over 64 spans.
         "scan_carries": -(-spans // 64) * (2 * span + 64),
         # The tiles of a turn; or the classes of what is left, in shares of which each goes on from those before.
-        "scan_repair": tile * turn + 2 * -(-tiles // 256) + 256,
+        "scan_repair": tile * turn_tiles + 2 * -(-tiles // 256) + 256,
         "scan_tiles": lane + RUN,
         "scan_serial_tiles": min(length, TILE),
     }[kernel]

@@ -59,7 +59,7 @@ def _round(problem: ElementwiseProblem, mode: int, window: Window, limits: Limit
         quads = by_quads.elements * element.itemsize // QUAD_BYTES
         yield make_pass(
             "round_quads",
-            constants | {"apart": 1 if limits.software else 64},
+            constants | {"stride": 1 if limits.software else 64},
             by_quads,
             elements,
             -(-quads // _QUADS_A_WORKGROUP),

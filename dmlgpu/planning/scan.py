@@ -67,7 +67,7 @@ def scan_passes(
     one_buffer: bool = False,
     in_place: bool = False,
     kernel: str | None = None,
-    silent: int = 0,
+    withhold_every: int = 0,
 ) -> Iterator[Pass]:
     """Yield the passes of a scan, in order.
 
@@ -83,7 +83,7 @@ def scan_passes(
         Whether input and output are in one buffer, and in the same places of it.
     kernel : str, optional
         Force one of `KERNELS` where it is possible.
-    silent : int
+    withhold_every : int
         For tests: about one in so many workgroups of a chain dawdles and then keeps its carry to itself, as if it had
         been stopped; 0 for none.
     """
@@ -114,7 +114,7 @@ def scan_passes(
         if kernel == "rows":
             yield _rows(problem, window, limits, one_buffer)
         elif kernel == "chain":
-            yield from _chain(problem, window, limits, one_buffer, window.first // chunks[-1], silent)
+            yield from _chain(problem, window, limits, one_buffer, window.first // chunks[-1], withhold_every)
         else:
             yield from _tiles(problem, window, limits, one_buffer, window.first // chunks[-1], kernel)
 
@@ -218,8 +218,7 @@ def _slices(
             one_buffer,
             state,
             quads=quads,
-            phase=phase,
-            group=first,
+            checked_first=first,
         )
 
     offsets = (problem.input_offset, problem.output_offset)
@@ -290,7 +289,7 @@ def _tiles(
     tiles = -(-window.axis.size // TILE)
     by_tile = window.slices * tiles
     state = 16 * window.slices + 12 * by_tile
-    turn = min(tiles, _max_tiles(problem, limits))
+    turn_tiles = min(tiles, _max_tiles(problem, limits))
 
     def one(name: str, workgroups: int, first: int = 0) -> Pass:
         return _pass(
@@ -304,28 +303,28 @@ def _tiles(
             state,
             slots={} if "serial" in name else {"tile": "runs"},
             quads=_in_quads(problem, window, limits, one_buffer),
-            phase=number % 2,
-            group=first,
-            turn=turn,
+            carry_side=number % 2,
+            turn_first=first,
+            turn_tiles=turn_tiles,
         )
 
     serial = kernel == "serial"
     yield one("scan_serial_totals", -(-by_tile // _LANES_IN_SOFTWARE)) if serial else one("scan_tile_totals", by_tile)
     yield _of_state(one("scan_carries", window.slices), "product", "opaque")
     if problem.element.kind == "float":
-        yield from (one("scan_repair", window.slices, first) for first in range(0, tiles, turn))
+        yield from (one("scan_repair", window.slices, first) for first in range(0, tiles, turn_tiles))
     yield one("scan_serial_tiles", -(-by_tile // _LANES_IN_SOFTWARE)) if serial else one("scan_tiles", by_tile)
 
 
 def _chain(
-    problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool, number: int, silent: int
+    problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool, number: int, withhold_every: int
 ) -> Iterator[Pass]:
     by_tile = window.slices * -(-window.axis.size // TILE)
     words = problem.accumulator_size // 4
     state = 8 + 16 * window.slices + (6 * words + 1) * by_tile
     constants = {"exact_grid": int(by_tile <= limits.workgroups)}
-    if silent:
-        constants["patience"] = 20
+    if withhold_every:
+        constants |= {"withhold_every": withhold_every, "patience": 20}
     quads = _in_quads(problem, window, limits, one_buffer)
     yield _of_state(_pass("scan_chain_clear", {}, problem, window, -(-state // 1024), limits, one_buffer, state))
     yield _pass(
@@ -339,8 +338,7 @@ def _chain(
         state,
         slots=_tile_of_chain(problem, limits),
         quads=quads,
-        phase=silent,
-        group=number % 2,
+        carry_side=number % 2,
     )
 
 
@@ -437,9 +435,7 @@ def _pass(
     *,
     slots: dict[str, str] | None = None,
     quads: bool = False,
-    phase: int = 0,
-    group: int = 0,
-    turn: int = 0,
+    **fields: int,
 ) -> Pass:
     """Return a pass of a scan; `state` counts 32-bit words."""
     element = problem.element
@@ -468,9 +464,7 @@ def _pass(
         more_slots=more_slots | (slots or {}),
         tiles=-(-window.axis.size // TILE),
         exclusive=problem.exclusive,
-        phase=phase,
-        group=group,
-        turn=turn,
         side_by_side=_is_side_by_side(window.batch, window.axis),
         state_bytes=4 * state,
+        **fields,
     )

@@ -91,7 +91,7 @@ def _own(device: Device) -> Iterator[_Choice]:
     yield from _packed()
     yield from _surplus()
     yield from _far_apart()
-    yield from _silent()
+    yield from _withheld()
     for copy in COPIES:
         case = CopyCase("uint32", (65_536,), PACKED, "plain", copy)
         yield from ((case, changes) for changes in ({}, {"workgroups": 3}, {"binding_bytes": 2**16}))
@@ -341,10 +341,10 @@ def _far_apart() -> Iterator[_Choice]:
             yield case, {"binding_bytes": 4096}
 
 
-def _silent() -> Iterator[_Choice]:
+def _withheld() -> Iterator[_Choice]:
     """Chains whose workgroups keep their carries to themselves, as in tests/test_exceptional.py."""
-    for silent, window in product((1, 2, 3), (9 * TILE, 3 * TILE, 2**20)):
-        changes = {"silent": silent, "window": window}
+    for withhold_every, window in product((1, 2, 3), (9 * TILE, 3 * TILE, 2**20)):
+        changes = {"withhold_every": withhold_every, "window": window}
         yield own_scan("cancelling", "float32", "sum", (2, 40_000), 1, "chain"), changes
         yield own_scan("handing_on", "float32", "sum", (40_000,), 0, "chain"), changes
         yield own_scan("numbers", "int64", "product", (3, 50_001), 1, "chain", both=True), changes

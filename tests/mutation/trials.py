@@ -36,8 +36,8 @@ class Trial:
     case : Case
         The case.
     changes : dict
-        What is different in the device's `Limits`; or ``window`` and ``silent``, for `scan_passes` alone: how many
-        elements a window has, and which workgroups of a chain keep their carry to themselves; or constants of
+        What is different in the device's `Limits`; or ``window`` and ``withhold_every``, for `scan_passes` alone: how
+        many elements a window has, and which workgroups of a chain keep their carry to themselves; or constants of
         `dmlgpu.planning.scan`.
     is_special : bool
         Whether it was made for what most cases do not reach, and comes before them.
@@ -85,9 +85,9 @@ class Trial:
         if "window" in changes:
             assert isinstance(problem, ScanProblem)
             chunks = (*(one.size for one in problem.batch), changes["window"])
-            silent = changes.get("silent", 0)
-            limits = device.limits if silent else replace(device.limits, software=False)  # long windows, too
-            passes = tuple(scan_passes(problem, limits, chunks, kernel=self.case.kernel, silent=silent))
+            every = changes.get("withhold_every", 0)
+            limits = device.limits if every else replace(device.limits, software=False)  # long windows, too
+            passes = tuple(scan_passes(problem, limits, chunks, kernel=self.case.kernel, withhold_every=every))
             return Plan(passes, max(one.state_bytes for one in passes))
         limits = replace(device.limits, **changes)
         one_buffer = self.case.placement.relation != "to"

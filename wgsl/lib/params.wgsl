@@ -1,4 +1,4 @@
-// The uniforms of every kernel. Written by dmlgpu/planning/plan.py, field for field.
+// The uniforms of every kernel. Written by dmlgpu/planning/params.py, field for field.
 
 struct Params {
     // The dimensions other than the scan axis (all of them in elementwise kernels), innermost first.
@@ -21,13 +21,12 @@ struct Params {
     grid_width: u32,            // workgroups in a row of the grid
     mode: u32,                  // rounding mode: 0 half to even, 1 toward zero, 2 half away from zero
     zero: u32,                  // 0, unknown to the compiler
-    phase: u32,                 // of scan_slices: what a window's pass does; of scan_chain: 0, but in tests
-    group: u32,                 // of scan_slices: elements of the slice before the windows that share their phases;
-                                // of scan_chain: which of two carries the window begins with;
-                                // of scan_repair: the first tile of its turn
-    turn: u32,                  // of scan_repair: the tiles of a turn
+    carry_side: u32,            // of tiles and chains: which of a slice's two carries the window begins with, 0 or 1
+    checked_first: u32,         // of scan_slices and scan_elements: elements of the slice before the first of the
+                                // windows that are checked together
+    turn_first: u32,            // of scan_repair: the first tile of its turn
+    turn_tiles: u32,            // of scan_repair: the tiles of a turn
     side_by_side: u32,          // of scan_serial_*: 1 where neighbours in memory belong to different slices
-    unused: u32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;

@@ -91,7 +91,7 @@ fn end_window(slice: u32, progress: ptr<function, Progress>) {
 // Which tiles of the group of windows are exceptional: a bit each, in word `slice`.
 
 fn tile_bit(i: u32) -> u32 {
-    return 1u << ((i - params.group) >> TILE_SHIFT);
+    return 1u << ((i - params.checked_first) >> TILE_SHIFT);
 }
 
 fn known_exceptions(slice: u32) -> u32 {

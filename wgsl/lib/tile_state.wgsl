@@ -16,11 +16,11 @@ fn slice_word(slice: u32) -> u32 {
 
 // The place of the carry before the window, and of the one after it.
 fn carry_before_word(slice: u32) -> u32 {
-    return slice_word(slice) + select(0u, 8u, params.phase == 1u);
+    return slice_word(slice) + select(0u, 8u, params.carry_side == 1u);
 }
 
 fn carry_after_word(slice: u32) -> u32 {
-    return slice_word(slice) + select(8u, 0u, params.phase == 1u);
+    return slice_word(slice) + select(8u, 0u, params.carry_side == 1u);
 }
 
 fn carry_before(slice: u32) -> Carry {
