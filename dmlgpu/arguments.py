@@ -1,4 +1,4 @@
-"""What a public argument may be, said once: flags, integers, shapes, choices."""
+"""Checks of public arguments: flags, integers, shapes, choices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _P = ParamSpec("_P")
 
 
 _MAX_INTEGERS = 64
-"""More than any shape has, NumPy's included; what is longer may be too long to read."""
+"""More values than any shape has, NumPy's included. A longer sequence may be too long to read."""
 
 
 def flag(value: bool | np.bool_, argument: str) -> bool:
@@ -110,7 +110,7 @@ def choice(value: str, argument: str, options: Mapping[str, _T]) -> _T:
 
 
 def one_positional(example: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
-    """Return a decorator by which a function of `x` and named arguments says so to who gives more by position.
+    """Return a decorator for functions of `x` and named arguments, which refuses a second positional argument.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The one table of element types: DirectML value, NumPy dtype, WGSL storage and accumulator, native features."""
+"""The table of element types: DirectML value, NumPy dtype, shader piece, accumulator and wgpu features."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ElementType:
     kind : {"bool", "int", "uint", "float"}
         Family.
     itemsize : int
-        Bytes an element: 1, 2, 4 or 8.
+        Bytes of an element: 1, 2, 4 or 8.
     format : {"int", "int64", "f16", "f32", "f64"}
         The shader piece ``wgsl/lib/element_<format>.wgsl`` that decodes, combines and encodes elements.
         Signed and unsigned integers share one, because sums and products wrap alike. Where the device lacks
@@ -47,7 +47,7 @@ class ElementType:
     accumulator_size : int
         Bytes of the shader's accumulator type, which is also the unit of scratch memory.
     features : tuple of str
-        The wgpu features that scans of this type make use of where the device has them all; none is needed.
+        The wgpu features that scans of this type use where the device has all of them. None is required.
     """
 
     name: str

@@ -31,10 +31,10 @@ __all__ = [
 ]
 
 _MAX_BITS = 256
-"""Bits of the longest integer that a message spells out: Python refuses to write those of 4,300 digits."""
+"""Bits of the longest integer that a message spells out: Python refuses to write integers of 4,300 digits."""
 
 _MAX_TEXT = 300
-"""Characters of another library's message that one of ours repeats."""
+"""The most characters of another library's message that a message of this package repeats."""
 
 
 class _Short(reprlib.Repr):
@@ -127,7 +127,7 @@ class AxisError(DmlGpuError, np.exceptions.AxisError):
 
 
 class FrozenFieldError(DmlGpuError, dataclasses.FrozenInstanceError):
-    """A field of a DirectML description was to be set or deleted; descriptions are immutable values."""
+    """Code tried to set or delete a field of a DirectML description; descriptions are immutable."""
 
 
 class DeviceError(DmlGpuError, RuntimeError):
@@ -147,7 +147,7 @@ class DeviceReleasedError(DeviceError):
 
 
 class DeviceLostError(DeviceReleasedError):
-    """The device was destroyed below, or the driver gave it up."""
+    """The wgpu device was destroyed, or the driver gave it up."""
 
 
 class ReleasedArrayError(DeviceError):
@@ -195,8 +195,8 @@ class DirectMLError(DmlGpuError, ValueError):
 
 
 class SoftwareAdapterWarning(UserWarning):
-    """The chosen adapter computes on the CPU: results are the same, speed is not."""
+    """The chosen adapter computes on the CPU: the results are the same, but slower."""
 
 
 class DeviceLostWarning(UserWarning):
-    """A device that was opened for this package's own use was lost, and another one took its place."""
+    """The default device was lost, and another one took its place."""

@@ -1,4 +1,4 @@
-"""Critical sections: what must not be interrupted half-way, and what one thread does at a time.
+"""Critical sections: one thread at a time is in them, and no signal interrupts them half-way.
 
 Ctrl-C raises `KeyboardInterrupt` between any two instructions of the main thread. In a section it waits: signals that
 Python handles are noted, and their handlers run at the section's end, or where `let_interrupts_through` is called
@@ -21,7 +21,7 @@ from typing import Any
 __all__ = ["TICK", "Section", "let_interrupts_through"]
 
 TICK = 0.05
-"""Seconds after which whoever waits looks for interrupts, and whether there is still something to wait for."""
+"""Seconds between two looks of a waiting thread for interrupts, and for whether what it waits for can still come."""
 
 _SIGNALS = tuple(
     int(getattr(signal, name))
@@ -31,7 +31,7 @@ _SIGNALS = tuple(
 """Signals whose handlers raise exceptions. SIGINT is the first to be deferred and the last to be let go."""
 _RELEASED = _SIGNALS[::-1]
 
-try:  # the functions below signal's own, which spend microseconds on making enumerations of numbers
+try:  # these are quicker than those of signal, which spend microseconds on turning numbers into enumerations
     from _signal import getsignal as _getsignal  # type: ignore[import-not-found]
     from _signal import signal as _set_signal
 except ImportError:
@@ -87,20 +87,20 @@ def _call_handlers() -> None:
 
 
 def let_interrupts_through() -> None:
-    """Run the handlers that wait; called in sections, where an exception leaves nothing half done."""
+    """Run the handlers that wait. To be called in sections, where an exception leaves nothing half done."""
     if _noted and get_ident() == _main:
         _call_handlers()
 
 
 class Section:
-    """A context that one thread is in at a time, again and again if it likes, and that no signal interrupts.
+    """A re-entrant context that one thread is in at a time, and that no signal interrupts.
 
     Waiting for another thread to leave it can be interrupted.
 
     Attributes
     ----------
     lock : threading.RLock
-        Held in the section. Who holds it otherwise keeps other threads out, and can be interrupted.
+        Held in the section. A thread that holds it outside a section keeps others out, and can be interrupted.
     """
 
     __slots__ = ("__weakref__", "lock")

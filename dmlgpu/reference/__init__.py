@@ -1,6 +1,6 @@
 """The reference: the canonical order, the rounding modes and conversions in NumPy, independent of the kernels.
 
-What every kernel's bits are compared with; written to be read as the specification, from `order` on.
+Every kernel's bits are compared with it. It is written to be read as the specification: begin with `order`.
 """
 
 from __future__ import annotations

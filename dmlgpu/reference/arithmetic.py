@@ -1,4 +1,7 @@
-"""How the canonical order combines values: plainly, for products of floats, flushing subnormals, watching for them."""
+"""How the canonical order combines values: plainly; for products of floats; on devices that flush subnormal numbers.
+
+`Tracing` also tells whether a subnormal number is met on the way.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from .types import FLOATS, Array
 Combine = Callable[[Array, Array], Array]
 
 _STEPS = 256
-"""Steps of a left fold that are taken at once, before looking whether one of them was subnormal."""
+"""Steps of a left fold that are taken at once, before looking whether one of their results was subnormal."""
 
 
 class Arithmetic:
@@ -32,7 +35,7 @@ class Arithmetic:
         return np.asarray(self.ufunc(a, b))
 
     def numbers(self, x: Array) -> Array:
-        """Return the numbers among what is combined."""
+        """Return the values themselves, without what is kept beside them."""
         return x
 
     def admit(self, x: Array) -> Array:
@@ -44,13 +47,13 @@ class Arithmetic:
         return np.asarray(self.ufunc.accumulate(x, dtype=self.accumulator))
 
     def absorb(self, x: Array) -> Array:
-        """Do as `left_fold` for a vector whose first member is NaN, infinity or a product's zero."""
+        """Fold a vector whose first member is NaN, infinity or a product's zero, as `left_fold` does."""
         return self.left_fold(x)
 
     def absorbed(self, s: Array, last: Array) -> bool:
-        """Tell whether, after these, every fold has only NaN, infinities and a product's zeros.
+        """Tell whether all later results are NaN, infinities or a product's zeros.
 
-        `s` alone may have overflowed where the results so far have not.
+        Both must absorb, because `s` can overflow where the results so far have not.
         """
         u, v = self.numbers(s), self.numbers(last)
         zeros = self.ufunc is np.multiply and bool(u == 0) and bool(v == 0)
@@ -58,7 +61,7 @@ class Arithmetic:
 
 
 class _Flushing(Arithmetic):
-    """How values are combined where some are too small: zeros of their sign stand for those."""
+    """How values are combined where zeros of the same sign replace those that are too small."""
 
     def flushed(self, x: Array) -> Array:
         """Return members with zeros of the same sign for those that are too small."""
@@ -78,7 +81,7 @@ class _Flushing(Arithmetic):
         return np.asarray(out)
 
     def absorb(self, x: Array) -> Array:
-        """Fold what no result that is too small can come of."""
+        """Fold a vector none of whose results can be too small."""
         return np.asarray(self.ufunc.accumulate(self.flushed(x)))
 
 
@@ -123,7 +126,7 @@ class Tracing(Arithmetic):
         return out
 
     def numbers(self, x: Array) -> Array:
-        """Return the numbers among what is combined."""
+        """Return the values without the notes."""
         return np.asarray(x["value"])
 
     def combine(self, a: Array, b: Array) -> Array:
@@ -147,7 +150,7 @@ class Tracing(Arithmetic):
         return np.asarray(is_subnormal(u) | is_subnormal(v) | is_subnormal(value))
 
     def absorb(self, x: Array) -> Array:
-        """Fold what no subnormal result can come of, but subnormal elements may meet."""
+        """Fold a vector that has no subnormal results, and may have subnormal elements."""
         out = np.empty_like(x)
         out["value"] = self.ufunc.accumulate(x["value"])
         out["met"] = np.logical_or.accumulate(x["met"] | is_subnormal(x["value"]))

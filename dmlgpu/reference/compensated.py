@@ -30,7 +30,7 @@ class Compensated(Arithmetic):
         return out
 
     def numbers(self, x: Array) -> Array:
-        """Return the numbers among what is combined."""
+        """Return the high parts, which are the results."""
         return np.asarray(x["hi"])
 
     def combine(self, a: Array, b: Array) -> Array:
@@ -57,7 +57,7 @@ class Compensated(Arithmetic):
         return np.asarray(out)
 
     def absorb(self, x: Array) -> Array:
-        """Fold what begins with NaN or infinity."""
+        """Fold a vector that begins with NaN or infinity."""
         out = np.zeros(x.shape, self.accumulator)
         out["hi"] = np.add.accumulate(x["hi"])
         return out
@@ -100,7 +100,7 @@ class CompensatedTracing(Compensated):
         return out
 
     def absorb(self, x: Array) -> Array:
-        """Fold what begins with NaN or infinity, but where subnormal elements may meet."""
+        """Fold a vector that begins with NaN or infinity, and note subnormal elements."""
         out = super().absorb(x)
         out["met"] = np.logical_or.accumulate(x["met"] | is_subnormal(x["hi"]))
         return out

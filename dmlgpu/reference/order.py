@@ -110,10 +110,10 @@ def meets_subnormals(
 ) -> NDArray[np.bool_]:
     """Tell in which slices devices that flush subnormals may differ from devices that keep them.
 
-    In these, some addition that a result depends on has a subnormal operand or result in the accumulator
-    type. (Keeping and flushing agree up to the first such addition, so that following one is enough.) No
-    product has: products are the same on all devices. Compensated sums meet them earlier, in what rounding cuts off;
-    but never where all elements are multiples of 2^-126. Parameters are those of `cumulative`. The answer has the
+    In these slices some addition that a result depends on has a subnormal operand or result in the accumulator
+    type. Keeping and flushing agree up to the first such addition, so following one of them is enough. Products are
+    the same on all devices. Compensated sums meet subnormal numbers earlier, in what rounding cuts off, but never
+    where all elements are multiples of 2^-126. Parameters are those of `cumulative`. The answer has the
     shape of `x` without `axis`; integers and products give False.
     """
     x, ufunc = checked(x), combination(operator)

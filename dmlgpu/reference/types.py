@@ -12,13 +12,13 @@ Array = NDArray[Any]
 FLOATS = [np.dtype(f"float{bits}") for bits in (16, 32, 64)]
 TYPES = FLOATS + [np.dtype(f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 CHUNK = 4 * 65536
-"""About so many elements are worked on at a time, which bounds memory and stays in cache."""
+"""The elements worked on at a time, about: few enough to bound memory and to stay in cache."""
 
 _OPERATORS = {"sum": np.add, "product": np.multiply}
 
 
 def checked(x: Array) -> Array:
-    """Return `x` if an element type has its dtype."""
+    """Return `x` if its dtype is an element type's."""
     if np.asarray(x).dtype not in TYPES:
         raise TypeError(f"no element type has dtype {np.asarray(x).dtype}")
     return np.asarray(x)
