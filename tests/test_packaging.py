@@ -205,6 +205,13 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(file), f"{path} has no heading for {target}"
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.name)
+def test_every_page_says_first_what_it_is_for(page: Path) -> None:
+    title, sentence = page.read_text(encoding="utf-8").split("\n\n")[:2]
+    assert title.startswith("# ")
+    assert sentence.startswith("This page ")
+
+
 TREES = "dmlgpu|wgsl|tests|scripts|benchmarks|examples|docs"
 
 

@@ -20,9 +20,9 @@ _SUM, _PRODUCT = 0, 1
 _HEAD = """\
 # What compilers of GPUs make of the shaders
 
-`make gpu-compilers` compiles the pipelines that a plan for a GPU can take with the compilers that drivers of real GPUs
-use, and writes this page. **No GPU is there and nothing runs: nothing here is a time or a result.** What a compiler
-says of registers and memory holds for the GPU that it compiled for.
+This page says how many registers and how much memory each kernel takes on GPUs, according to the compilers in the GPUs'
+drivers. `make gpu-compilers` compiles the pipelines that a plan for a GPU can take, and writes the page. **It needs no GPU and
+runs nothing: nothing here is a time or a result.** Each figure holds for the GPU that the compiler compiled for.
 
 | compiler | where it comes from | of which pipelines | fails on |
 |---|---|---|---|
@@ -31,23 +31,27 @@ says of registers and memory holds for the GPU that it compiled for.
 | spirv-val, which checks SPIR-V | Debian's `spirv-tools` | the modules that wgpu gives AMD's driver for navi31 | what is not valid for Vulkan 1.3 |
 | DXC, the compiler of Direct3D 12, on HLSL that naga writes | PyPI's `compushady` (DXC 1.7), npm's `wgsl-wasm-transpiler-bundler` (naga 25) | {hlsl}: one of each kernel, type, operator, and way to read and write | an error of naga or DXC |
 
-A plan for a GPU can take {total} pipelines. Those are alike here that differ only in the buffers they bind and in
-whether there is more than one dimension besides the axis; the one with more dimensions is compiled. On AMD's GPUs all
-of a set of alike ones had the same worst vector registers, waves and workgroup memory, for every row below, when all
-were compiled.
+A plan for a GPU can take {total} pipelines. Pipelines count as alike if they differ only in the
+buffers they bind and in whether there is more than one dimension besides the axis. Of these, the one with more dimensions
+is compiled. On AMD's GPUs, where all were compiled, alike pipelines have the same worst vector registers, waves and
+workgroup memory in every row below.
 
-Both drivers are the ones that people have who use Linux and Mesa with these GPUs. A shim, which Mesa makes for this
-purpose, answers them in the place of the kernel's part of the driver. They are unpacked into `.cache/compilers`; only
-`spirv-tools`, `nodejs` and `npm` are installed.
+Both drivers are those that Linux with Mesa uses on these GPUs. A shim, which Mesa makes for this purpose, answers them in
+the place of the kernel's part of the driver. They are unpacked into `.cache/compilers`; only `spirv-tools`, `nodejs` and
+`npm` are installed.
 
-Not shown: FXC, the older compiler of Direct3D 12, which wgpu-py asks for by default and which runs on Windows only;
-NVIDIA's own driver, which has another compiler; Intel's and Apple's GPUs. For Direct3D 12 there is no native float64,
-which wgpu has on Vulkan only. The naga that writes HLSL here is older than the one in wgpu; override constants are
-replaced by their values before, as in wgpu.
+What is not shown:
+
+- FXC, the older compiler of Direct3D 12, which wgpu-py asks for by default and which runs on Windows only;
+- NVIDIA's own driver, which has another compiler; Intel's and Apple's GPUs;
+- native float64 on Direct3D 12, because wgpu has it on Vulkan only.
+
+The naga that writes HLSL here is older than the one in wgpu. Override constants are replaced by their values before, as in
+wgpu.
 
 ## Columns
 
-A row is a kernel with an element type, each figure the worst of its pipelines; `48 / 52` is 48 for sums and 52 for
+A row is a kernel with an element type. Each figure is the worst of its pipelines; `48 / 52` is 48 for sums and 52 for
 products. Scans of unsigned integers take the pipelines of signed ones. "float64 on words" is for devices without 64-bit
 floats ([float64.md](float64.md)).
 
@@ -60,10 +64,10 @@ floats ([float64.md](float64.md)).
 | SGPRs | scalar registers of a wave; the newer GPUs always give 128 |
 | spilled SGPRs | scalars kept in vector registers, on whichever of the three has most; cheap |
 | LDS | bytes of workgroup memory |
-| instructions, code | how many, and their bytes, on navi31 |
+| instructions, code | the number of instructions and their bytes, on navi31 |
 | local memory | bytes of an invocation that live in memory, mostly small arrays that a loop indexes |
 
-On AMD's GPUs no pipeline has scratch memory or a spilled vector register, or the command would have failed.
+On AMD's GPUs no pipeline has scratch memory or a spilled vector register; the command fails if one has.
 """  # noqa: E501
 
 
