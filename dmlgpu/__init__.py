@@ -12,8 +12,8 @@ from . import errors
 from .arrays.array import DeviceArray, asarray
 from .arrays.foreign import from_wgpu
 from .arrays.functions import cumulative_prod, cumulative_sum, round
-from .arrays.tensors import import_runtime
 from .errors import DmlGpuError, SoftwareAdapterWarning
+from .lazy import import_runtime
 
 if TYPE_CHECKING:
     from . import directml

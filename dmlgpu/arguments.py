@@ -12,11 +12,10 @@ import numpy as np
 
 from .errors import ArgumentError, ArrayTypeError, DmlGpuError, shown, with_type
 
-__all__ = ["choice", "flag", "instance", "integer", "integers", "one_positional"]
+__all__ = ["choice", "count", "flag", "instance", "integer", "integers", "one_positional"]
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
-
 
 _MAX_INTEGERS = 64
 """More values than any shape has, NumPy's included. A longer sequence may be too long to read."""
@@ -66,6 +65,22 @@ def integer(
     raise error(f"{argument} is {with_type(value)}; {way_out}") from cause
 
 
+def count(value: SupportsIndex, argument: str) -> int:
+    """Return an integer of 0 or more.
+
+    Raises
+    ------
+    ArrayTypeError
+        If it is no integer.
+    ArgumentError
+        If it is negative.
+    """
+    number = integer(value, argument)
+    if number < 0:
+        raise ArgumentError(f"{argument} is {shown(number)}; give 0 or more")
+    return number
+
+
 def integers(value: SupportsIndex | Sequence[SupportsIndex], argument: str) -> tuple[int, ...]:
     """Return an integer or a sequence of integers, such as a shape, as a tuple.
 
@@ -82,12 +97,12 @@ def integers(value: SupportsIndex | Sequence[SupportsIndex], argument: str) -> t
         raise ArrayTypeError(f"{argument} is {with_type(value)}; {way_out}")
     values: Any = value
     try:
-        count = len(values)
-        items = tuple(values) if count <= _MAX_INTEGERS else ()
+        length = len(values)
+        items = tuple(values) if length <= _MAX_INTEGERS else ()
     except Exception as error:
         raise ArrayTypeError(f"{argument} is {with_type(value)}, which cannot be read; {way_out}") from error
-    if count > _MAX_INTEGERS:
-        raise ArgumentError(f"{argument} has {count} values; arrays have 8 dimensions at most: give one a dimension")
+    if length > _MAX_INTEGERS:
+        raise ArgumentError(f"{argument} has {length} values; arrays have 8 dimensions at most: give one a dimension")
     return tuple(integer(item, f"a value of {argument}") for item in items)
 
 

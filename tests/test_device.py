@@ -402,7 +402,7 @@ import os, sys, threading, warnings
 warnings.simplefilter("ignore")
 import numpy as np
 import dmlgpu
-from dmlgpu.arrays import tensors
+from dmlgpu import lazy
 stage = sys.argv[1]
 begun, forking, forked = threading.Event(), threading.Event(), threading.Event()
 os.register_at_fork(before=forking.set, after_in_parent=forked.set)  # the last one registered is the first to run
@@ -416,7 +416,7 @@ def in_the_middle(until, function):
 
 def work():
     if stage == "import":
-        tensors.import_runtime()
+        lazy.import_runtime()
     else:
         dmlgpu.cumulative_sum([1])
 

@@ -29,8 +29,7 @@ import wgpu
 
 import dmlgpu
 from dmlgpu import directml as dml
-from dmlgpu import sections
-from dmlgpu.arrays import tensors
+from dmlgpu import lazy, sections
 from dmlgpu.errors import DeviceLostError, DmlGpuError
 from dmlgpu.runtime import device as device_module
 from dmlgpu.runtime import foreign, memory, transfers, wgpu_private
@@ -166,7 +165,7 @@ def check_whole(world: World) -> None:
         device_module._opening,
         device_module._setting_up,
         wgpu_private._enumerating,
-        tensors._importing,
+        lazy._importing,
     ):
         assert free(section)
     assert device._executor._recording is None

@@ -12,9 +12,10 @@ from ..arguments import flag, integers
 from ..dtypes import BOOL, by_argument
 from ..errors import ArgumentError, ArrayTypeError, DmlGpuError, SharedMemoryError, said, shown, with_type
 from ..layout import Layout, check_sizes
+from ..lazy import resolve_device
 from .host import host_array
 from .protocols import READ_BACK, call_numpy_function
-from .tensors import Tensor, download, download_async, packed, resolve, upload
+from .tensors import Tensor, download, download_async, packed, upload
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
@@ -535,14 +536,14 @@ def asarray(x: ArrayLike | DeviceArray, /, device: Device | str | int | None = N
     array([2., 4.], dtype=float32)
     """
     if isinstance(x, DeviceArray):
-        if device is None or resolve(device) is x.device:
+        if device is None or resolve_device(device) is x.device:
             x._tensor.check_live()
             x.device.check()
             return x
-        return DeviceArray(upload(resolve(device), x.numpy()))
+        return DeviceArray(upload(resolve_device(device), x.numpy()))
     array = host_array(x)
     check_sizes(array.shape)
-    return DeviceArray(upload(resolve(device), array))
+    return DeviceArray(upload(resolve_device(device), array))
 
 
 def _one_tuple(arguments: tuple[Any, ...], name: str) -> tuple[int, ...]:

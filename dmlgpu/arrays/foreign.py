@@ -10,10 +10,11 @@ from numpy.typing import DTypeLike
 
 from ..arguments import integer, integers
 from ..dtypes import by_argument
-from ..errors import ArgumentError, ArrayTypeError, shown, with_type
+from ..errors import ArgumentError, ArrayTypeError, shown
 from ..layout import Layout, check_sizes, packed_strides
+from ..lazy import import_runtime
 from .array import DeviceArray
-from .tensors import Tensor, import_runtime, resolve
+from .tensors import Tensor
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
@@ -85,8 +86,7 @@ def from_wgpu(
     if any(size < 0 for size in sizes):
         raise ArgumentError(f"shape is {shown(sizes)}; no size may be negative: give sizes of 0 or more")
     check_sizes(sizes, "the array")
-    home = resolve(_owner(buffer) if device is None else device)
-    memory = home.wrap_buffer(buffer)
+    memory = import_runtime().wrap_buffer(buffer, device)
     if strides is None:
         steps = packed_strides(sizes)
     else:
@@ -109,14 +109,3 @@ def _elements(nbytes: int, itemsize: int, name: str) -> int:
             f"{name} has {shown(nbytes)} bytes, no multiple of the element size {itemsize}; give one that is"
         )
     return nbytes // itemsize
-
-
-def _owner(buffer: Any) -> Any:
-    """Return the wgpu device of a buffer."""
-    import_runtime()
-    from ..runtime.wgpu_private import owner_of
-
-    owner = owner_of(buffer)
-    if owner is None:
-        raise ArrayTypeError(f"buffer is {with_type(buffer)} that names no wgpu device; give a wgpu.GPUBuffer")
-    return owner

@@ -16,6 +16,7 @@ from ..arguments import choice, flag, integer, one_positional
 from ..dtypes import BOOL, ElementType, by_argument, by_dtype, result_type
 from ..errors import ArgumentError, ArrayTypeError, AxisError, DeviceMemoryError
 from ..layout import Layout, check_sizes, resolve_axis
+from ..lazy import resolve_device
 from ..planning.problem import (
     Operator,
     Precision,
@@ -27,7 +28,7 @@ from ..planning.problem import (
 )
 from .array import DeviceArray
 from .host import host_array, host_empty
-from .tensors import Tensor, apart, assign, empty, resolve, run, upload
+from .tensors import Tensor, apart, assign, empty, run, upload
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
@@ -530,7 +531,7 @@ def _on_host_data(
     in_place: bool,
 ) -> NDArray[Any]:
     """Copy an array to the device, let `operate` work there, and read the result back into `host` or a new array."""
-    device, element, sizes = resolve(result.device), result.element, result.sizes
+    device, element, sizes = resolve_device(result.device), result.element, result.sizes
     with device.batch():
         source = target = upload(device, array, temporary=True)
         try:
@@ -552,18 +553,19 @@ def _on_host_data(
 
 def _home(x: DeviceArray, device: Device | str | int | None) -> Device:
     """Return the device of `x`, which must be the one asked for."""
-    if device is not None and resolve(device) is not x.device:
+    asked = x.device if device is None else resolve_device(device)
+    if asked is not x.device:
         raise ArgumentError(
-            f"x is on the device {x.device.summary!r} while device= names {resolve(device).summary!r}: leave device= "
-            "away, or move x with asarray(x, device)"
+            f"x is on the device {x.device.summary!r} while device= names {asked.summary!r}: leave device= away, or "
+            "move x with asarray(x, device)"
         )
-    return x.device
+    return asked
 
 
 def _check_device(device: Device | str | int | None) -> None:
     """Raise an error for a wrong device where none is needed. The default one need not even be there."""
     if device is not None:
-        resolve(device)
+        resolve_device(device)
 
 
 def _device_out(result: _Result, home: Device) -> DeviceArray:

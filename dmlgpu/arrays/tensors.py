@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +14,6 @@ from ..dtypes import ElementType, by_dtype
 from ..errors import ReleasedArrayError
 from ..layout import Layout, overlap
 from ..planning.problem import ElementwiseProblem, ScanProblem, convert_problem
-from ..sections import Section
 from .host import host_empty, memory_order
 
 if TYPE_CHECKING:
@@ -30,9 +26,7 @@ __all__ = [
     "download",
     "download_async",
     "empty",
-    "import_runtime",
     "packed",
-    "resolve",
     "run",
     "upload",
 ]
@@ -71,32 +65,6 @@ class Tensor:
                 f"the memory of this array of shape {self.layout.sizes} was released: make a new one, and call "
                 "release() only after the last use of the array and its views"
             )
-
-
-def resolve(device: Device | str | int | None) -> Device:
-    """Return the open device that `device` stands for."""
-    found: Device = import_runtime().resolve_device(device)
-    return found
-
-
-_importing = Section()
-
-
-@cache
-def import_runtime() -> ModuleType:
-    """Return the module `dmlgpu.runtime.device`, which is not imported before it is needed: it imports wgpu."""
-    with _importing:
-        from ..runtime import device
-    return device
-
-
-if hasattr(os, "register_at_fork"):
-    # A child that was forked in the middle of an import would wait for its end for ever.
-    os.register_at_fork(
-        before=_importing.lock.acquire,
-        after_in_parent=_importing.lock.release,
-        after_in_child=_importing.lock.release,
-    )
 
 
 def empty(device: Device, element: ElementType, sizes: tuple[int, ...], *, temporary: bool = False) -> Tensor:

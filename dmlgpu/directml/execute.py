@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.host import host_array
-from ..arrays.tensors import resolve
 from ..errors import ArrayTypeError
 from ..layout import Layout
+from ..lazy import resolve_device
 from .constants import DML_TENSOR_DATA_TYPE
 from .fields import a_kind_of, invalid_argument
 from .rules import Description, ValidOperator, layout, validate_operator
@@ -60,7 +60,7 @@ def execute(desc: Description, array: NDArray[Any], *, device: Device | str | in
     """
     operator = validate_operator(desc, extensions=True)
     elements = _check_array(array, operator)
-    gpu = resolve(device)
+    gpu = resolve_device(device)
     source, target = layout(operator.input), layout(operator.output)
     with gpu.section, ExitStack() as stack:
 

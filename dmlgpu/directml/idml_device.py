@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
-from ..arrays.tensors import resolve
 from ..errors import ArrayTypeError, DeviceReleasedError, DirectMLError
+from ..lazy import resolve_device
 from .constants import (
     DML_CREATE_DEVICE_FLAG_DEBUG,
     DML_CREATE_DEVICE_FLAG_NONE,
@@ -119,7 +119,7 @@ def DMLCreateDevice1(
     if not isinstance(extensions, bool):
         raise ArrayTypeError(f"{here}: extensions is {a_kind_of(extensions)}; give it True or False")
     try:
-        runtime = resolve(device)
+        runtime = resolve_device(device)
     except DeviceReleasedError as error:
         raise DirectMLError(DXGI_ERROR_DEVICE_REMOVED, f"{here}: {error}") from error
     made = IDMLDevice(runtime, options, cap, extensions)

@@ -11,11 +11,10 @@ from typing import Any
 
 import wgpu
 
-from ..arguments import instance, integer
+from ..arguments import count, instance, integer
 from ..dtypes import by_name
 from ..errors import (
     AdapterNotFoundError,
-    ArgumentError,
     ArrayTypeError,
     DeviceError,
     DeviceLostWarning,
@@ -275,10 +274,7 @@ def _check_limits(limits: Mapping[str, int]) -> dict[str, int]:
     checked = {}
     for name, value in items:
         instance(name, "a name in limits", str, way_out)
-        argument = f"the value of {shown(name)} in limits"
-        checked[name] = integer(value, argument)
-        if checked[name] < 0:
-            raise ArgumentError(f"{argument} is {shown(checked[name])}; give 0 or more")
+        checked[name] = count(value, f"the value of {shown(name)} in limits")
     return checked
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
-from ..arguments import choice, flag, instance, integer
+from ..arguments import choice, count, flag, instance
 from ..dtypes import by_dtype
 from ..errors import (
     ArgumentError,
@@ -55,9 +55,9 @@ from .measured import measure_subnormals
 from .memory import Buffer, Memory, is_out_of_memory
 from .pipelines import Pipelines
 from .transfers import Transfers, fill
-from .wgpu_private import check_process, claim_process, companion_of, end_calls_before_destroy, set_companion
+from .wgpu_private import check_process, claim_process, companion_of, end_calls_before_destroy, owner_of, set_companion
 
-__all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter"]
+__all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter", "wrap_buffer"]
 
 _setting_up = Section()
 
@@ -350,7 +350,7 @@ class Device:
         DeviceMemoryError
             If it is more than the device's largest buffer, or its memory is exhausted.
         """
-        size = _count(nbytes, "nbytes")
+        size = count(nbytes, "nbytes")
         with self.use():
             return self._memory.fresh(self, size)
 
@@ -359,7 +359,7 @@ class Device:
 
         Memory for the duration of a call is `temporary`: what is prepared for it is kept for the next call.
         """
-        size, short_lived = _count(nbytes, "nbytes"), flag(temporary, "temporary")
+        size, short_lived = count(nbytes, "nbytes"), flag(temporary, "temporary")
         with self.use():
             return self._memory.temporary(self, size) if short_lived else self._memory.array(self, size)
 
@@ -575,14 +575,6 @@ class Batch(Use):
         super().__exit__(kind, error, trace)
 
 
-def _count(value: int, argument: str) -> int:
-    """Return an integer of 0 or more."""
-    count = integer(value, argument)
-    if count < 0:
-        raise ArgumentError(f"{argument} is {shown(count)}; give 0 or more")
-    return count
-
-
 def _plain(x: NDArray[Any], argument: str) -> NDArray[Any]:
     """Return an array of numbers without what a subclass adds: numpy.matrix reshapes in another way."""
     instance(x, argument, np.ndarray, "give a numpy.ndarray")
@@ -595,7 +587,7 @@ def _plain(x: NDArray[Any], argument: str) -> NDArray[Any]:
 def _check_range(buffer: Buffer, offset: int, x: NDArray[Any], argument: str, *, multiple: int = 1) -> int:
     """Return the offset of an array's bytes, which must lie in a buffer."""
     instance(buffer, "buffer", Buffer, "give what allocate returned")
-    start = _count(offset, "offset")
+    start = count(offset, "offset")
     if start % multiple:
         raise ArgumentError(f"offset is {shown(start)}; give a multiple of {multiple}")
     if start + x.nbytes > ceil_div(buffer.nbytes, multiple) * multiple:
@@ -676,3 +668,18 @@ def resolve_device(device: Any) -> Device:
     if lost is not None and lost.is_lost:
         warn_of_loss(lost.summary)
     return found
+
+
+def wrap_buffer(gpu_buffer: Any, device: Any = None) -> Buffer:
+    """Return the memory that is a caller's wgpu.GPUBuffer, on a device or, with None, on the one it says it is on.
+
+    Raises
+    ------
+    ArrayTypeError
+        If it says nothing; and as `Device.wrap_buffer`.
+    """
+    if device is None:
+        device = owner_of(gpu_buffer)
+        if device is None:
+            raise ArrayTypeError(f"buffer is {with_type(gpu_buffer)} that names no wgpu device; give a wgpu.GPUBuffer")
+    return resolve_device(device).wrap_buffer(gpu_buffer)
