@@ -1,4 +1,4 @@
-"""How long dispatches take on a device: by its own timestamps, or by the host's clock where it has none."""
+"""Measures how long dispatches take: by the device's own timestamps, or by the host's clock where it has none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["BufferCopy", "Clock", "Work", "work_of"]
 
 _MAX_SPANS = 2000
-"""A query set holds 4096 timestamps, two for each of these."""
+"""The most dispatches that are measured at once: a query set holds 4096 timestamps, two for each."""
 _QUERIES = wgpu.BufferUsage.QUERY_RESOLVE | wgpu.BufferUsage.COPY_SRC
 _MAPPED = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
 
@@ -34,7 +34,7 @@ class Work:
     batches : tuple of tuple
         The steps of each submission.
     kept : tuple
-        What must live as long: wgpu buffers.
+        The wgpu buffers that the steps use.
     """
 
     batches: tuple[tuple[Any, ...], ...]
@@ -42,7 +42,7 @@ class Work:
 
     @property
     def spans(self) -> int:
-        """How many stretches of time are measured and added up."""
+        """The number of stretches of time that are measured and added up."""
         return len(self.batches)
 
     def record(self, encoders: Callable[[], Any], span: Callable[[int], dict[str, Any]]) -> None:
@@ -121,10 +121,10 @@ class Clock:
     Attributes
     ----------
     kind : {"gpu", "wall"}
-        Whose time it is. "gpu" is from the begin of the first to the end of the last dispatch of each submission, added
-        up; "wall" from before the submission until the host knows that all is done.
+        The clock. "gpu" measures from the beginning of the first to the end of the last dispatch of each submission,
+        added up; "wall" from before the submission until the host knows that all is done.
     reason : str or None
-        Why it is "wall".
+        Why the clock is "wall".
     """
 
     def __init__(self, device: Device, *, timestamps: bool = True) -> None:
@@ -181,7 +181,7 @@ class Clock:
         return samples
 
     def _span(self, spans: int) -> Callable[[int], dict[str, Any]]:
-        """Return what gives the n-th compute pass its timestamps."""
+        """Return the descriptor that gives the n-th compute pass its timestamps."""
         if self._period is None:
             return lambda number: {}
         if self._spans < spans:

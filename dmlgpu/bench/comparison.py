@@ -14,15 +14,15 @@ from .samples import median_interval, summarize
 __all__ = ["ENOUGH", "Change", "compare", "render"]
 
 SMALLEST = 0.03
-"""A change that is smaller is none, however sure: layouts of memory and of code change as much by chance."""
+"""Smaller changes do not count, however certain: layouts of memory and of code cause as much by chance."""
 
 ENOUGH = 6
-"""Samples from which on the range of the samples, at least, holds the median with 95 %."""
+"""The fewest samples whose range holds the median with 95 %."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """What became of a row.
+    """How a row changed.
 
     Attributes
     ----------
@@ -44,12 +44,12 @@ class Change:
 
     @property
     def matters(self) -> bool:
-        """Whether it became worse by the code: a copy's time says something of the machine only."""
+        """Whether the code made it worse. A copy's time tells about the machine only."""
         return self.verdict == "WRONG" or (self.verdict == "SLOWER" and self.row.operator != "copy")
 
 
 def _speeds(result: Result) -> Sequence[float]:
-    # Shares of a copy that was measured in turn hold on a machine that is slower today; a copy has only its time.
+    # A share of a copy, measured in turn, holds on a machine that is slower today. A copy itself has only its time.
     return [1 / seconds for seconds in result.seconds] if result.row.operator == "copy" else result.shares
 
 
@@ -101,7 +101,7 @@ def _change(old: Result, new: Result) -> Change:
 
 
 def render(changes: Sequence[Change]) -> str:
-    """Return the changes for a reader."""
+    """Return the changes as a table for people."""
     width = max(len(change.row.name) for change in changes)
     lines = []
     for change in changes:

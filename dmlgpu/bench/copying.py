@@ -1,4 +1,4 @@
-"""Pure: the ways to copy memory that a benchmark divides by, as plans of ``wgsl/copy.wgsl``. Knows no wgpu."""
+"""Pure: the ways to copy memory that a benchmark compares with, as plans of ``wgsl/copy.wgsl``. Knows no wgpu."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..planning.windows import Limits, Range
 __all__ = ["COPIES", "GRAIN", "Copy", "padded", "plan_copy"]
 
 GRAIN = 4096
-"""Bytes that every way copies as whole workgroups: what is copied is a multiple of them."""
+"""The size of a copy is a multiple of these bytes, so that every way copies them by whole workgroups."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Copy:
     unit : {"word", "vec4"}
         What an invocation reads and writes at once: 4 or 16 bytes.
     units : int
-        How many of them.
+        How many of them an invocation copies.
     stride : int
-        Units from one to the next: 1, or the 64 invocations of a workgroup.
+        The distance from one unit of an invocation to the next, in units: 1, or the 64 invocations of a workgroup.
     """
 
     name: str

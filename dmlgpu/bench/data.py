@@ -1,4 +1,4 @@
-"""What is measured on, and what must come out: the same elements in every run, and the reference's results, kept."""
+"""The data of benchmarks, the same in every run, and the reference's results for it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Array = NDArray[Any]
 def elements(operator: str, kind: str, count: int) -> Array:
     """Return elements whose sums and products meet neither subnormals nor infinities, at any length up to 2^28.
 
-    Sums: uniform in [-1, 1), multiples of 2^-24 or of the type's spacing. Products: so near to 1 that they stay there.
-    Integers: any; odd for products, so that something is left of them.
+    For sums they are uniform in [-1, 1), multiples of 2^-24 or of the type's spacing. For products they are so near to
+    1 that the products are, too. Integers are any; odd for products, which would become 0 otherwise.
     """
     dtype = np.dtype(kind)
     rng = np.random.default_rng(0)
@@ -43,7 +43,7 @@ def elements(operator: str, kind: str, count: int) -> Array:
 
 
 class Data:
-    """Inputs and expected results, of which the last used are kept: rows that share them follow each other."""
+    """Inputs and expected results. The last used ones are kept, because rows that share them follow each other."""
 
     def __init__(self) -> None:
         self._inputs: dict[tuple[str, str, int], Array] = {}
@@ -79,7 +79,7 @@ class Data:
 
 
 def numpy_call(row: Row) -> Callable[[Array], Array]:
-    """Return how NumPy computes a row."""
+    """Return a function that computes a row by NumPy."""
     if row.axis is None:
         return np.rint
     axis, kind = row.axis, np.dtype(row.type)
@@ -103,7 +103,7 @@ def numpy_call(row: Row) -> Callable[[Array], Array]:
 
 
 def own_call(row: Row, device: Any) -> Callable[[Any], Any]:
-    """Return how this package computes a row, NumPy in and NumPy out."""
+    """Return a function that computes a row by this package, NumPy in and NumPy out."""
     if row.axis is None:
         return lambda x: functions.round(x, device=device)
     function = functions.cumulative_sum if row.operator == "sum" else functions.cumulative_prod

@@ -1,4 +1,4 @@
-"""Where a benchmark ran: what must agree for two results to be comparable."""
+"""The machine that a benchmark ran on: what must agree for two results to be comparable."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIMITS = (
 
 
 def machine() -> dict[str, Any]:
-    """Return what the computer is, as values that JSON can hold, and nothing that tells whose it is."""
+    """Return what describes the computer, as values that JSON can hold, without anything that tells whose it is."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count() or 1,
@@ -61,7 +61,7 @@ def _version(name: str) -> str:
 
 
 def header(device: Device, clock: Clock, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a reader must know of a run: device, driver, backend, limits, machine, versions and options."""
+    """Return what one must know about a run: device, driver, backend, limits, machine, versions and options."""
     from ..runtime.wgpu_private import native_version
 
     description = device.description
@@ -89,7 +89,7 @@ def header(device: Device, clock: Clock, options: Mapping[str, Any]) -> dict[str
 
 
 def other_machine(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
-    """Return in what two headers differ so that their times say nothing of the code, or None.
+    """Return the difference between two headers that makes their times incomparable, or None.
 
     Examples
     --------

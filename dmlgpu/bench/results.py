@@ -1,4 +1,4 @@
-"""Pure: what a run of the benchmark found, as files and tables."""
+"""Pure: the results of a benchmark, as files and tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LARGEST_FILE = 256 * 2**20
 
 @dataclass(frozen=True)
 class Result:
-    """What was measured of a row. All times are in seconds, samples in the order they were taken.
+    """The measurements of a row. All times are in seconds, samples in the order they were taken.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Result:
     difference : str or None
         Where the result differs from the reference's, or None.
     warnings : list of str
-        Why not to trust the times: a word of `dmlgpu.bench.runner.REASONS`, a colon, and how much.
+        Reasons not to trust the times: a word of `dmlgpu.bench.runner.REASONS`, a colon, and how much.
     """
 
     row: Row
@@ -66,7 +66,7 @@ class Result:
 
     @property
     def shares(self) -> list[float]:
-        """The copy's time by this row's, pair by pair: 1 is as fast as a copy."""
+        """The copy's time divided by this row's, pair by pair: 1 is as fast as a copy."""
         return ratios(self.copy_seconds, self.seconds) if self.copy_seconds else []
 
     @property
@@ -76,12 +76,12 @@ class Result:
 
     @property
     def speedup(self) -> float | None:
-        """NumPy's time by that of the whole call, the median of pairs."""
+        """NumPy's time divided by that of the whole call, the median of pairs."""
         return summarize(ratios(self.numpy, self.whole)).median if self.whole else None
 
     @property
     def noise(self) -> float:
-        """The noise of `shares`, or of `seconds` where there is no copy: the interquartile range by the median."""
+        """The noise of `shares`, or of `seconds` where there is no copy: interquartile range / median."""
         return summarize(self.shares).noise if self.copy_seconds else self.time.noise
 
 
@@ -142,11 +142,11 @@ COLUMNS = (
     *("what", "ms", "noise", "G elements/s", "GB/s", "of copy", "whole call, ms", "upload", "download", "x NumPy"),
     "result",
 )
-"""The columns of the table for readers."""
+"""The columns of the table for people."""
 
 
 def header_lines(header: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the header for a reader, as labels and texts."""
+    """Return the header for people, as labels and texts."""
     device, machine = header["device"], header["machine"]
     limits = ", ".join(f"{name} {value}" for name, value in device["limits"].items())
     memory = f", {machine['memory_gib']} GiB" if machine["memory_gib"] else ""
@@ -162,7 +162,7 @@ def header_lines(header: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def cells(result: Result) -> list[str]:
-    """Return a row of the table for readers."""
+    """Return a row of the table for people."""
     row, time = result.row, result.time
 
     def number(value: float | None, places: int = 2) -> str:
@@ -190,7 +190,7 @@ def read_report(path: Path) -> Report:
     Raises
     ------
     ArgumentError
-        If it is something else, or of another version.
+        If it is no such file, or of another version.
     OSError
         If it cannot be read.
     """

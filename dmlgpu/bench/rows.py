@@ -1,4 +1,4 @@
-"""Pure: what can be measured. A row is one point of seven axes; a run measures some of them."""
+"""Pure: what can be measured. A row is one point of seven axes; a run measures some rows."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class Row:
 
     @property
     def itemsize(self) -> int:
-        """Bytes an element."""
+        """Bytes of an element."""
         return by_name(self.type).itemsize
 
     @property
     def bytes_moved(self) -> int:
-        """The bytes that cannot but be moved: each element is read once and written once."""
+        """The least bytes to move: each element is read once and written once."""
         return 2 * self.elements * self.itemsize
 
     @property
@@ -78,7 +78,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """A short name, without what is as usual."""
+        """A short name, which leaves out usual values."""
         words = [self.operator, self.type, shape_text(self.shape)]
         if self.axis is not None:
             words.append(f"axis {self.axis}")
@@ -137,7 +137,7 @@ AXES: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "exclusivity": (", ".join(EXCLUSIVITIES), _one_of("exclusivity", EXCLUSIVITIES)),
     "kernel": (", ".join((AUTO, *KERNELS)), _one_of("kernel", (AUTO, *KERNELS))),
 }
-"""The axes by name: what values there are, and how a value is read."""
+"""The axes by name: a text that says which values there are, and a function that reads one."""
 
 _USUAL: Mapping[str, tuple[object, ...]] = {
     "operator": ("sum",),
@@ -183,7 +183,7 @@ def _index(place: int | str, rank: int) -> int | None:
 def rows_of(chosen: Mapping[str, Sequence[object]]) -> list[Row]:
     """Return the rows of all combinations of values; an axis that is not chosen has its usual value.
 
-    Combinations that mean nothing drop out: an axis that a shape does not have, a direction of rounding.
+    Combinations without a meaning are left out: an axis that a shape does not have, a direction of rounding.
 
     Raises
     ------
@@ -223,9 +223,9 @@ def quick_rows() -> list[Row]:
 
 
 LONG = (((2**24,), 0), ((16, 2**20), 1), ((4096, 4096), 1), ((4096, 4096), 0), ((256, 256, 256), 1))
-"""The shapes whose sums should take at most 1/0.8 of a copy's time."""
+"""The shapes whose sums should reach 0.8 of a copy's speed."""
 THIN = (((2**20, 16), 1), ((2**20, 2), 0), ((2**22, 3), 1))
-"""The same with 1/0.5."""
+"""The shapes whose sums should reach 0.5 of it."""
 _PACKED = ("float16", "int32", "uint8", "int64")
 
 

@@ -34,21 +34,21 @@ __all__ = ["BUFFER_COPY", "MEMCPY", "REASONS", "Options", "Runner", "problem_of"
 BUFFER_COPY = "buffer-to-buffer"
 MEMCPY = "memcpy"
 _MOST_SAMPLES = 10
-"""How many times `min_samples` are taken at most to get below `max_noise`."""
+"""The most samples that are taken to get below `max_noise`, as a multiple of `min_samples`."""
 _SHORTEST = {"gpu": 50e-6, "wall": 2e-3}
 """Seconds below which a time is too short to trust: timestamps have resolutions of up to a microsecond, and wall time
 contains submission and waiting."""
 _SLOWER = 1.3
-"""How much slower a copy may become during a run before the machine is said to be busy or throttled."""
+"""How much slower a copy may become during a run before a warning says that the machine is busy or throttled."""
 
 REASONS = {
-    "noisy": "half of the samples lie farther apart, by the median, than --max-noise: close other programs",
+    "noisy": "noise (interquartile range / median) exceeds --max-noise: close other programs",
     "few samples": "the --timeout came before --min-samples",
     "too short": "the time is near the clock's resolution: use more elements",
     "throttled": "the copy took so many times as long as at the start of its group, so the machine was busy or "
     "throttled: shares of the copy allow for that, times do not",
 }
-"""What the words mean that a result's warnings begin with."""
+"""The meanings of the words that a result's warnings begin with."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class Options:
     Attributes
     ----------
     min_samples : int
-        At least so many samples.
+        The fewest samples of a row.
     max_noise : float
-        Go on sampling while the noise is larger, and warn if it stays so: the interquartile range by the median.
+        The noise (interquartile range / median) above which sampling goes on, with a warning if it stays above.
     timeout : float
         Seconds after which a row gets no more samples.
     whole : bool
@@ -107,9 +107,9 @@ class Runner:
     Parameters
     ----------
     device : Device
-        Where.
+        The device.
     options : Options
-        How.
+        How to measure.
     timestamps : bool
         Whether to use the device's timestamps if it has any.
     """
@@ -220,7 +220,7 @@ class Runner:
         return reference.first_difference(out, expected)
 
     def _whole(self, result: Result, x: Any) -> tuple[Result, str | None]:
-        """Measure the way from NumPy to NumPy, and its parts."""
+        """Measure whole calls, NumPy in and NumPy out, and their parts."""
         row, device = result.row, self.device
         ours, theirs = own_call(row, device), numpy_call(row)
         there = asarray(x, device)
@@ -228,7 +228,7 @@ class Runner:
 
         def upload() -> None:
             array = asarray(x, device)
-            array.reshape(-1)[:1].numpy()  # the device has it all when it can give the first element back
+            array.reshape(-1)[:1].numpy()  # the upload is complete when the first element can be read back
             array.release()
 
         takers = [_timed(call) for call in (lambda: theirs(x), lambda: ours(x), upload, there.numpy)]

@@ -1,4 +1,4 @@
-"""Pure: what samples of a time say, and how far to trust them."""
+"""Pure: the median and the noise of samples of a time, and how far to trust them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["Summary", "median_interval", "ratios", "summarize"]
 
 @dataclass(frozen=True)
 class Summary:
-    """What samples say.
+    """The summary of some samples.
 
     Attributes
     ----------
     median, minimum : float
         In the unit of the samples.
     noise : float
-        The interquartile range as a share of the median: half of the samples lie within it.
+        The interquartile range divided by the median. Half of the samples lie within that range.
     count : int
         How many samples there are.
     """
@@ -32,7 +32,7 @@ class Summary:
 
 
 def summarize(samples: Sequence[float]) -> Summary:
-    """Return what samples say.
+    """Return the summary of samples.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def summarize(samples: Sequence[float]) -> Summary:
 
 
 def ratios(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
-    """Return the ratios of samples that were taken in turn: what slowed both down for a while drops out.
+    """Return the ratios of samples that were taken in turn, from which a slowdown of both cancels out.
 
     Raises
     ------
