@@ -15,18 +15,20 @@ from .constants import (
     DML_BINDING_TYPE_BUFFER,
     DML_BINDING_TYPE_BUFFER_ARRAY,
     DML_BINDING_TYPE_NONE,
+    DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     DXGI_ERROR_DEVICE_REMOVED,
 )
 from .fields import a_kind_of, counted, invalid_argument, with_article
-from .structs import DML_BINDING_DESC, DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING
+from .structs import DML_BINDING_DESC, DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, DML_BUFFER_TENSOR_DESC
 
 if TYPE_CHECKING:
     from .idml_device import IDMLDevice
 
 __all__ = [
+    "Need",
     "Slot",
     "Slots",
-    "array_of_buffers",
+    "array_of_one",
     "buffer_slot",
     "check_execution",
     "check_initialization",
@@ -74,6 +76,31 @@ class Slot:
     def same_range(self, other: Slot) -> bool:
         """Whether two slots are the same range of the same buffer."""
         return (self.offset, self.size) == (other.offset, other.size) and self.buffer is other.buffer
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a range of a buffer must be.
+
+    Attributes
+    ----------
+    size : int
+        Its least size, in bytes.
+    called : str
+        What that size is called, for messages: ``"TotalTensorSizeInBytes"``.
+    alignment : int
+        What its offset is a multiple of.
+    """
+
+    size: int
+    called: str
+    alignment: int
+
+    @classmethod
+    def of_tensor(cls, tensor: DML_BUFFER_TENSOR_DESC) -> Need:
+        """Return what a tensor needs."""
+        alignment = max(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, tensor.GuaranteedBaseOffsetAlignment)
+        return cls(tensor.TotalTensorSizeInBytes, "TotalTensorSizeInBytes", alignment)
 
 
 @dataclass
@@ -152,9 +179,7 @@ def _or(kinds: Sequence[DML_BINDING_TYPE]) -> str:
     return " or ".join(map(repr, kinds))
 
 
-def one_buffer(
-    device: IDMLDevice, binding: DML_BINDING_DESC, name: str, needed: tuple[int, str], alignment: int
-) -> Slot:
+def one_buffer(device: IDMLDevice, binding: DML_BINDING_DESC, need: Need, name: str) -> Slot:
     """Check a binding that must be a buffer.
 
     Parameters
@@ -163,61 +188,55 @@ def one_buffer(
         Whose buffer it must be.
     binding : DML_BINDING_DESC
         The binding.
+    need : Need
+        What the range must be.
     name : str
         The call and what is bound, for messages.
-    needed : (int, str)
-        The bytes that the range must have, and what they are called.
-    alignment : int
-        What the offset must be a multiple of.
     """
     check_kind(binding, (DML_BINDING_TYPE_BUFFER,), name)
     assert isinstance(binding.Desc, DML_BUFFER_BINDING)
-    return buffer_slot(device, binding.Desc, name, needed, alignment)
+    return buffer_slot(device, binding.Desc, need, name)
 
 
-def buffer_slot(
-    device: IDMLDevice, binding: DML_BUFFER_BINDING, name: str, needed: tuple[int, str], alignment: int
-) -> Slot:
+def buffer_slot(device: IDMLDevice, binding: DML_BUFFER_BINDING, need: Need, name: str) -> Slot:
     """Check a range of a buffer; parameters as for `one_buffer`."""
     if binding.Buffer is None:
         raise invalid_argument(f"{name} has a binding with a null Buffer; give it a wgpu.GPUBuffer")
     check_live(device, binding.Buffer, name)
     offset, size, whole = binding.Offset, binding.SizeInBytes, binding.Buffer.size
-    if offset % alignment:
-        raise invalid_argument(f"{name} has a binding with Offset {offset}; it must be a multiple of {alignment}")
+    if offset % need.alignment:
+        raise invalid_argument(f"{name} has a binding with Offset {offset}; it must be a multiple of {need.alignment}")
     if offset + size > whole:
         raise invalid_argument(
             f"{name} has a binding with Offset {offset} and SizeInBytes {size}, which end at {offset + size}, while "
             f"its Buffer has {whole} bytes"
         )
-    if size < needed[0]:
+    if size < need.size:
         raise invalid_argument(
-            f"{name} has a binding with SizeInBytes {size} while its {needed[1]} is {needed[0]}; the range must be at "
-            "least as large"
+            f"{name} has a binding with SizeInBytes {size} while its {need.called} is {need.size}; the range must be "
+            "at least as large"
         )
     return Slot(name.split(": ")[-1], binding.Buffer, offset, size)
 
 
-def optional_buffer(
-    device: IDMLDevice, binding: DML_BINDING_DESC | None, name: str, needed: int, alignment: int, kind: str
-) -> Slot | None:
+def optional_buffer(device: IDMLDevice, binding: DML_BINDING_DESC | None, need: Need, name: str) -> Slot | None:
     """Check the binding of a temporary or persistent resource, which may be absent where none is needed."""
     if binding is None or binding.Type == DML_BINDING_TYPE_NONE:
         if binding is not None:
             check_kind(binding, (DML_BINDING_TYPE_NONE,), name)
-        if needed:
+        if need.size:
             raise invalid_argument(
-                f"{name} has no binding while {kind}ResourceSize is {needed}; bind a buffer with at least as many bytes"
+                f"{name} has no binding while {need.called} is {need.size}; bind a buffer with at least as many bytes"
             )
         return None
     check_kind(binding, (DML_BINDING_TYPE_NONE, DML_BINDING_TYPE_BUFFER), name)
-    if not needed and is_nothing(binding):
+    if not need.size and is_nothing(binding):
         return None
-    return one_buffer(device, binding, name, (needed, f"{kind}ResourceSize"), alignment)
+    return one_buffer(device, binding, need, name)
 
 
-def array_of_buffers(binding: DML_BINDING_DESC, count: int, name: str) -> tuple[DML_BUFFER_BINDING, ...] | None:
-    """Check an initializer's binding of one operator's inputs; None if nothing is bound."""
+def array_of_one(binding: DML_BINDING_DESC, name: str) -> DML_BUFFER_BINDING | None:
+    """Check an initializer's binding of one operator's input; None if nothing is bound."""
     check_kind(binding, (DML_BINDING_TYPE_NONE, DML_BINDING_TYPE_BUFFER_ARRAY), name)
     if binding.Desc is None:
         return None
@@ -230,8 +249,8 @@ def array_of_buffers(binding: DML_BINDING_DESC, count: int, name: str) -> tuple[
         )
     if not bindings:
         return None
-    exactly(bindings, count, name, "input")
-    return bindings
+    exactly(bindings, 1, name, "input")
+    return bindings[0]
 
 
 def check_execution(slots: Slots, difference: str | None, where: str) -> None:

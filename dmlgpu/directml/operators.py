@@ -13,9 +13,10 @@ from ..layout import Layout, ceil_div
 from ..planning.plan import any_placement, plans_of_any_placement
 from ..planning.problem import convert_problem
 from .bindings import (
+    Need,
     Slot,
     Slots,
-    array_of_buffers,
+    array_of_one,
     buffer_slot,
     check_execution,
     check_initialization,
@@ -29,14 +30,13 @@ from .constants import (
     DML_BINDING_TYPE_NONE,
     DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE,
     DML_EXECUTION_FLAGS,
-    DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     DML_PERSISTENT_BUFFER_ALIGNMENT,
     DML_TEMPORARY_BUFFER_ALIGNMENT,
     DML_TENSOR_FLAG_OWNED_BY_DML,
 )
 from .fields import a_kind_of, invalid_argument, invalid_call, out_of_memory, to_structs, to_uint
 from .rules import ValidOperator
-from .structs import DML_BINDING_DESC, DML_BINDING_PROPERTIES, DML_BUFFER_TENSOR_DESC, least_size
+from .structs import DML_BINDING_DESC, DML_BINDING_PROPERTIES, least_size
 
 if TYPE_CHECKING:
     from ..runtime.executor import Bound
@@ -117,14 +117,14 @@ class IDMLDispatchable(IDMLPageable):
         raise NotImplementedError
 
     def _bind_temporary(self, binding: DML_BINDING_DESC | None, where: str) -> Slot | None:
-        needed = self.GetBindingProperties().TemporaryResourceSize
-        name = f"{where}: {self._label()}: the temporary resource"
-        return optional_buffer(self._device, binding, name, needed, DML_TEMPORARY_BUFFER_ALIGNMENT, "Temporary")
+        size = self.GetBindingProperties().TemporaryResourceSize
+        need = Need(size, "TemporaryResourceSize", DML_TEMPORARY_BUFFER_ALIGNMENT)
+        return optional_buffer(self._device, binding, need, f"{where}: {self._label()}: the temporary resource")
 
     def _bind_persistent(self, binding: DML_BINDING_DESC | None, where: str) -> Slot | None:
-        needed = self.GetBindingProperties().PersistentResourceSize
-        name = f"{where}: {self._label()}: the persistent resource"
-        return optional_buffer(self._device, binding, name, needed, DML_PERSISTENT_BUFFER_ALIGNMENT, "Persistent")
+        size = self.GetBindingProperties().PersistentResourceSize
+        need = Need(size, "PersistentResourceSize", DML_PERSISTENT_BUFFER_ALIGNMENT)
+        return optional_buffer(self._device, binding, need, f"{where}: {self._label()}: the persistent resource")
 
     def _check_slots(self, slots: Slots, where: str) -> None:
         """Check that everything is bound that a dispatch needs, and the rules between bindings."""
@@ -203,32 +203,24 @@ class IDMLCompiledOperator(IDMLDispatchable):
     def _label(self) -> str:
         return f"{self._operator.name} '{self.Name}'" if self.Name else self._operator.name
 
-    def _tensor_slot(self, binding: DML_BINDING_DESC, tensor: DML_BUFFER_TENSOR_DESC, field: str, where: str) -> Slot:
-        return one_buffer(
-            self._device,
-            binding,
-            f"{where}: {self._label()}: tensor '{field}'",
-            (tensor.TotalTensorSizeInBytes, "TotalTensorSizeInBytes"),
-            max(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, tensor.GuaranteedBaseOffsetAlignment),
-        )
-
     def _bind_inputs(self, bindings: tuple[DML_BINDING_DESC, ...], where: str) -> tuple[Slot | None, ...]:
         exactly(bindings, 1, f"{where}: {self._label()}", "input")
+        name = f"{where}: {self._label()}: tensor 'InputTensor'"
         if not self._owned:
-            return (self._tensor_slot(bindings[0], self._operator.input, "InputTensor", where),)
+            return (one_buffer(self._device, bindings[0], Need.of_tensor(self._operator.input), name),)
         if bindings[0].Type == DML_BINDING_TYPE_NONE:
-            check_kind(bindings[0], (DML_BINDING_TYPE_NONE,), f"{where}: {self._label()}: tensor 'InputTensor'")
+            check_kind(bindings[0], (DML_BINDING_TYPE_NONE,), name)
         elif not is_nothing(bindings[0]):
             raise invalid_argument(
-                f"{where}: {self._label()}: tensor 'InputTensor' has Flags DML_TENSOR_FLAG_OWNED_BY_DML while its "
-                f"binding has Type {bindings[0].Type!r}; bind it to the operator's initializer, and "
-                "DML_BINDING_TYPE_NONE here"
+                f"{name} has Flags DML_TENSOR_FLAG_OWNED_BY_DML while its binding has Type {bindings[0].Type!r}; bind "
+                "it to the operator's initializer, and DML_BINDING_TYPE_NONE here"
             )
         return (None,)
 
     def _bind_outputs(self, bindings: tuple[DML_BINDING_DESC, ...], where: str) -> tuple[Slot | None, ...]:
         exactly(bindings, 1, f"{where}: {self._label()}", "output")
-        return (self._tensor_slot(bindings[0], self._operator.output, "OutputTensor", where),)
+        name = f"{where}: {self._label()}: tensor 'OutputTensor'"
+        return (one_buffer(self._device, bindings[0], Need.of_tensor(self._operator.output), name),)
 
     def _check_slots(self, slots: Slots, where: str) -> None:
         label = f"{where}: {self._label()}"
@@ -325,20 +317,17 @@ class IDMLOperatorInitializer(IDMLDispatchable):
         exactly(bindings, len(self._operators), f"{where}: {self._label()}", "operator")
         slots: list[Slot | None] = []
         for binding, (operator, name) in zip(bindings, self._named(where), strict=True):
-            array = array_of_buffers(binding, 1, name)
+            bound = array_of_one(binding, name)
             tensor_name = f"{name}, tensor 'InputTensor'"
             slot = None
             if operator._owned:
-                if array is None:
+                if bound is None:
                     raise invalid_argument(
                         f"{tensor_name} has Flags DML_TENSOR_FLAG_OWNED_BY_DML while nothing is bound; bind it in a "
                         "DML_BUFFER_ARRAY_BINDING"
                     )
-                tensor = operator._operator.input
-                alignment = max(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, tensor.GuaranteedBaseOffsetAlignment)
-                needed = (tensor.TotalTensorSizeInBytes, "TotalTensorSizeInBytes")
-                slot = buffer_slot(self._device, array[0], tensor_name, needed, alignment)
-            elif array is not None and array[0].Buffer is not None:
+                slot = buffer_slot(self._device, bound, Need.of_tensor(operator._operator.input), tensor_name)
+            elif bound is not None and bound.Buffer is not None:
                 raise invalid_argument(
                     f"{tensor_name} has Flags DML_TENSOR_FLAG_NONE while a buffer is bound; only a tensor with "
                     "DML_TENSOR_FLAG_OWNED_BY_DML is bound to the initializer"
@@ -352,8 +341,8 @@ class IDMLOperatorInitializer(IDMLDispatchable):
         for binding, (operator, label) in zip(bindings, self._named(where), strict=True):
             name = f"{label}, its persistent resource"
             if operator._persistent_size:
-                needed = (operator._persistent_size, "PersistentResourceSize")
-                slots.append(one_buffer(self._device, binding, name, needed, DML_PERSISTENT_BUFFER_ALIGNMENT))
+                need = Need(operator._persistent_size, "PersistentResourceSize", DML_PERSISTENT_BUFFER_ALIGNMENT)
+                slots.append(one_buffer(self._device, binding, need, name))
             else:
                 if not is_nothing(binding):
                     check_kind(binding, (DML_BINDING_TYPE_NONE,), f"{name} (PersistentResourceSize 0)")
