@@ -5,7 +5,7 @@ Every kernel's bits are compared with it. It is written to be read as the specif
 
 from __future__ import annotations
 
-from .comparison import first_difference, same_bits
+from .bits import first_difference, same_bits
 from .conversion import convert
 from .order import BLOCK, RUN, SPAN, TILE, cumulative, meets_subnormals
 from .rounding import round

@@ -1,4 +1,4 @@
-"""Comparing results bit for bit."""
+"""Whether two results have the same bits."""
 
 from __future__ import annotations
 
