@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from .. import reference
 from ..errors import DeviceReleasedError, SoftwareAdapterWarning
+from ..layout import ceil_div
 from .cases import Case
 from .elements import random_words
 
@@ -271,5 +272,5 @@ def digest(result: NDArray[Any]) -> str:
 
 def _noise(elements: int, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
     """Return memory for so many elements and some after them, filled with noise."""
-    words = -(-(elements + 3) * dtype.itemsize // 8)
+    words = ceil_div((elements + 3) * dtype.itemsize, 8)
     return random_words(words, "noise", name).view(np.uint8)[: 8 * words].view(dtype)

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..layout import ceil_div
+
 __all__ = ["FAMILIES", "elements", "random_words"]
 
 FAMILIES = ("plain", "special", "subnormal", "wandering", "patterns")
@@ -111,7 +113,7 @@ def _special(words: Words, more: Words, itemsize: int, operator: str) -> Words:
         (1024, [nan, infinity, minus | nan, minus]),
     )
     bits = _plain(words, more, itemsize, operator)
-    size = -(-bits.size // 4)
+    size = ceil_div(bits.size, 4)
     for number, (period, values) in enumerate(quarters):
         part = slice(number * size, (number + 1) * size)
         chosen = (more[part] >> _u(16)) % _u(min(period, max(4, size // 2))) == 0

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import operator
 from collections.abc import Iterable, Mapping, Set
 from enum import Enum, IntEnum, IntFlag
 from itertools import islice
@@ -17,6 +16,7 @@ from typing import Any, Final, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 
+from ..arguments import integer
 from ..errors import ArrayTypeError, DirectMLError, FrozenFieldError, shown
 from .constants import DXGI_ERROR_INVALID_CALL, E_INVALIDARG, E_OUTOFMEMORY
 
@@ -122,12 +122,12 @@ def assign(description: object, **values: object) -> None:
 
 def _index(value: Any, where: str, expected: str) -> int:
     """Return an integer's value; bool and the enumerators of other types are no integers here."""
-    cause: Exception | None = None
-    if not isinstance(value, (bool, np.bool_, Enum)):
+    cause: BaseException | None = None
+    if not isinstance(value, Enum):
         try:
-            return int.__int__(operator.index(value))  # a plain int of a subclass, too
-        except Exception as error:  # whatever a foreign type raises
-            cause = error
+            return int.__int__(integer(value, where))  # a plain int of a subclass, too
+        except ArrayTypeError as error:
+            cause = error.__cause__
     found = "None" if value is None else f"{shown(value)} ({type(value).__name__})"
     raise ArrayTypeError(f"{where} is {found}; give it {expected}") from cause
 

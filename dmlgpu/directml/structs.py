@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 from ..dtypes import by_dml_value
 from ..errors import ArrayTypeError, DirectMLError, shown
-from ..layout import Layout, packed_strides
+from ..layout import Layout, ceil_div, packed_strides
 from .constants import (
     DML_AXIS_DIRECTION,
     DML_AXIS_DIRECTION_INCREASING,
@@ -70,7 +70,7 @@ __all__ = [
 def least_size(itemsize: int, sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
     """Return the bytes up to the end of the last element, rounded up to a multiple of 4; no size may be 0."""
     _, end = Layout(sizes, packed_strides(sizes) if strides is None else strides).extent
-    return (end * itemsize + 3) // 4 * 4
+    return ceil_div(end * itemsize, 4) * 4
 
 
 def DMLCalcBufferTensorSize(  # noqa: N802
