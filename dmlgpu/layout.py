@@ -135,17 +135,17 @@ class Layout:
         return True
 
     def in_bytes(self, itemsize: int) -> Layout:
-        """Return where the bytes of elements of a size lie, so that tensors of different types can be compared."""
+        """Return the layout of the elements' bytes, so that tensors of different types can be compared."""
         strides = (*(stride * itemsize for stride in self.strides), 1)
         return Layout((*self.sizes, itemsize), strides, self.offset * itemsize)
 
     def view(self, data: NDArray[Any]) -> NDArray[Any]:
-        """Return the elements that lie so in an array of 1 dimension without gaps, as a view of it."""
+        """Return the elements of this layout in an array of 1 dimension without gaps, as a view of it."""
         strides = tuple(stride * data.itemsize for stride in self.strides)
         return np.ndarray(self.sizes, data.dtype, data, self.offset * data.itemsize, strides)
 
     def same_places(self, other: Layout) -> bool:
-        """Whether every element has the same position in both; strides of dimensions of size 1 don't matter."""
+        """Whether every element has the same position in both. Strides of dimensions of size 1 do not matter."""
         strides = zip(self.sizes, self.strides, other.strides, strict=True) if self.sizes == other.sizes else ()
         same = self.sizes == other.sizes and self.offset == other.offset
         return same and all(size == 1 or a == b for size, a, b in strides)
@@ -215,7 +215,7 @@ class Layout:
         Parameters
         ----------
         shape : sequence of int
-            The sizes; one of them may be -1, and is then what is left of the count.
+            The sizes; one of them may be -1, which stands for what the others leave of the count.
 
         Raises
         ------
@@ -225,7 +225,7 @@ class Layout:
         sizes = _sizes_of(self.count, shape)
         if self.count == 0:
             return Layout.packed(sizes, self.offset)
-        # Merge what is walked as one, then cut pieces off, from the innermost outwards; no piece may span two.
+        # Merge dimensions that are walked as one, then cut the new sizes from them, from the innermost outwards.
         merged: list[tuple[int, int]] = []
         for size, stride in zip(self.sizes, self.strides, strict=True):
             if size == 1:
@@ -308,7 +308,7 @@ def _position(item: Any) -> int:
 
 
 def _sizes_of(count: int, shape: Sequence[int]) -> tuple[int, ...]:
-    """Return `shape` with the one -1 in it, if any, replaced by what makes `count` elements."""
+    """Return `shape` with its -1, if there is one, replaced by the size that makes `count` elements."""
     sizes = list(shape)
     known = math.prod(size for size in sizes if size != -1)
     unknown = sizes.count(-1)

@@ -1,4 +1,4 @@
-"""What conformance is checked on: cases, each with a name that says all there is to say about it.
+"""The cases of the conformance suite. A case's name says everything about it.
 
 ::
 
@@ -49,7 +49,7 @@ MODES = {
 }
 
 _MAX_ELEMENTS = 2**27
-"""Of a case that `parse` makes: NumPy computes the reference."""
+"""The most elements of a case that `parse` makes: NumPy computes the reference."""
 _TYPES = tuple(element.name for element in ELEMENT_TYPES)
 _FLOATS = tuple(element.name for element in ELEMENT_TYPES if element.kind == "float")
 _SCANS = ("sum", "product", "compensated")
@@ -58,7 +58,7 @@ _IN_ORDER = {"inclusive": False, "exclusive": True, "increasing": False, "decrea
 
 @dataclass(frozen=True)
 class Case:
-    """What all cases have.
+    """The base class of cases.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Case:
     shape : tuple of int
         The sizes of both tensors.
     placement : Placement
-        Where they lie.
+        Where the tensors lie in memory.
     family : str
         The elements' family.
     """
@@ -84,7 +84,7 @@ class Case:
 
     @property
     def column(self) -> str:
-        """What is put to the test: an operator and the kernel that is forced."""
+        """The column of the verdict: an operator and the kernel that is forced."""
         raise NotImplementedError
 
     @property
@@ -108,15 +108,15 @@ class Case:
         return self.placement.layouts(self.shape, self.along, sizes)
 
     def problem(self) -> ScanProblem | ElementwiseProblem:
-        """Return what a device has to compute."""
+        """Return the problem that a device solves."""
         raise NotImplementedError
 
     def x(self) -> NDArray[Any]:
-        """Return the input, of the case's shape; what is broadcast has strides of 0."""
+        """Return the input, of the case's shape; dimensions that are broadcast have strides of 0."""
         return self._broadcast(elements(self.family, self.dtype, self.shape))
 
     def flushes(self, keeps: Mapping[str, bool]) -> bool:
-        """Whether the reference has to flush subnormals for a device that keeps them in these operators, or not."""
+        """Whether the reference must flush subnormals for a device, which keeps them in these operators or does not."""
         del keeps
         return False
 
@@ -129,7 +129,7 @@ class Case:
         return False
 
     def _essence(self) -> Case:
-        """Return the case of the same result whose placement and kernel say nothing."""
+        """Return a case with the same result and the default placement and kernel."""
         source = self.placement.source if self.placement.source in BROADCASTS else "packed"
         return replace(self, placement=Placement(source))
 
@@ -149,7 +149,7 @@ class ScanCase(Case):
     Attributes
     ----------
     operator : {"sum", "product", "compensated"}
-        What combines two values; the last for compensated sums, which are of float32.
+        The operator; "compensated" is for compensated sums, which are of float32.
     axis : int
         The axis, from 0.
     exclusive, reverse : bool
@@ -210,7 +210,7 @@ class ScanCase(Case):
 
     @property
     def _base(self) -> str:
-        """What the operator is but for the precision."""
+        """The operator, without its precision."""
         return "sum" if self._compensated else self.operator
 
     def _essence(self) -> ScanCase:
@@ -221,7 +221,7 @@ class ScanCase(Case):
         return reference.cumulative(self.x(), self._base, flush=flush, **self._options())
 
     def _options(self) -> dict[str, Any]:
-        """Return what the reference has to know besides the elements and the operator."""
+        """Return the arguments of the reference besides the elements and the operator."""
         return {
             "axis": self.axis,
             "exclusive": self.exclusive,

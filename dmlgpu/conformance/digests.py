@@ -1,4 +1,4 @@
-"""Files of digests: what a device's results were, to compare with those of devices that are elsewhere."""
+"""Files of digests: the results of a device, to compare with those of devices that are elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["FORMAT_VERSION", "REFERENCE", "Digests", "Disagreement", "compare"]
 FORMAT = "dmlgpu digests"
 FORMAT_VERSION = 2
 REFERENCE = "the reference (NumPy)"
-"""The name of the device that is none."""
+"""The device's name in the reference's own file."""
 
 _LARGEST_FILE = 64 * 2**20
 _DIGEST = re.compile("[0-9a-f]{64}")
@@ -25,7 +25,7 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Digests:
-    """What the results of the cases were on a device.
+    """The results of the cases on a device.
 
     Attributes
     ----------
@@ -36,8 +36,8 @@ class Digests:
     driver : str
         Its driver, as it names itself, and the implementation of WebGPU above it.
     digests : mapping of str to str
-        For each case, by name, the SHA-256 of its result (`dmlgpu.conformance.digest`). Cases that meet a subnormal
-        number are not among them.
+        The SHA-256 of each case's result (`dmlgpu.conformance.digest`), by the case's name, without cases that meet a
+        subnormal number.
     differences : mapping of str to str
         Cases whose results are not the reference's, each with the first element that differs, or with an error.
     """

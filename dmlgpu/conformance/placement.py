@@ -1,4 +1,4 @@
-"""Where a case puts its tensors."""
+"""The placement of a case's tensors in memory."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ class Placement:
         sizes : tuple of int
             The sizes of both tensors.
         axis : int
-            What "broadcast" keeps, and "broadcast_axis" does not.
+            The dimension that "broadcast" keeps and "broadcast_axis" does not.
         itemsizes : (int, int)
-            Bytes an element of input and output; the same where both are in one buffer.
+            Bytes of an element of input and output; the same where both are in one buffer.
         """
         repeated = self.broadcast_dimensions(len(sizes), axis)
         if repeated or self.source in BROADCASTS:

@@ -1,4 +1,4 @@
-"""Probes: what devices may do differently, measured on the device itself."""
+"""Probes: they measure on a device what devices may do differently."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _PAIRS = 4096
 
 @dataclass(frozen=True)
 class Probe:
-    """What a probe found.
+    """The result of a probe.
 
     Attributes
     ----------
     name : str
-        What it looked at.
+        The name of the probe.
     finding : str
-        What it found.
+        What the probe found, as a text.
     passed : bool or None
         Whether results can be trusted; None where devices may differ, and results stay the same.
     """
@@ -46,7 +46,7 @@ class Probe:
 
 
 def probe(device: Device) -> Iterator[Probe]:
-    """Yield what the probes find on a device, one after the other."""
+    """Run the probes on a device, one after the other, and yield their results."""
     probes: list[tuple[str, Callable[[Device], tuple[str, bool | None]]]] = [
         ("subnormals", _subnormals),
         ("float64", _float64),
@@ -64,7 +64,7 @@ def probe(device: Device) -> Iterator[Probe]:
     for name, run in probes:
         try:
             finding, passed = run(device)
-        except Exception as error:  # whatever a driver makes of a shader: the other probes still tell something
+        except Exception as error:  # a driver may fail in any way; the other probes still tell something
             finding, passed = f"{type(error).__name__}: {' '.join(str(error).split())}", False
         yield Probe(name, finding, passed)
 
@@ -74,7 +74,7 @@ def hard_pairs(dtype: str, operator: str) -> NDArray[Any]:
 
     Ties and their neighbours, lost bits below them, cancellation, and carries into the exponent. No sum of float32
     meets a subnormal number, which devices may flush; those of float64 keep them everywhere. Products and their factors
-    are above the smallest normal number: what is not is zero in products.
+    are above the smallest normal number, because smaller ones count as zero.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def _correctly_rounded(device: Device, operator: str, dtype: str) -> tuple[str, 
 
 
 def _first_pair(pairs: NDArray[Any], result: NDArray[Any], expected: NDArray[Any], ufunc: np.ufunc) -> str:
-    """Return what is wrong with the first pair that is; an empty text if none is."""
+    """Describe the first pair with a wrong result; return an empty text if there is none."""
     bits = f"u{pairs.itemsize}"
     wrong = (result.view(bits) != expected.view(bits)) & ~(np.isnan(result) & np.isnan(expected))
     if not wrong.any():
@@ -196,7 +196,8 @@ def _first_pair(pairs: NDArray[Any], result: NDArray[Any], expected: NDArray[Any
 def _opaque(device: Device) -> tuple[str, bool | None]:
     """Compare scans of float32 with and without hiding the float operations of the order from the compiler.
 
-    One type, as this says what a compiler does and not whether results are right: drivers take long to compile.
+    Only float32, because this tells what a compiler does and not whether results are right, and drivers take long to
+    compile.
     """
     differing = []
     limits = device.limits
@@ -220,7 +221,7 @@ def _opaque(device: Device) -> tuple[str, bool | None]:
 
 
 def _kernels(device: Device, problem: ScanProblem, x: NDArray[Any]) -> list[bytes]:
-    """Compute with the two kernels that compile fastest; the others fold runs with the same functions, but not more."""
+    """Compute with the two kernels that compile fastest. The others fold runs with the same functions."""
     results = []
     for kernel in ("slices", "rows"):
         out = np.empty_like(x)

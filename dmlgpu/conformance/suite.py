@@ -1,4 +1,4 @@
-"""The cases of the suite, always the same ones, in an order in which neighbours share an expected result."""
+"""The cases of the suite. They are always the same, in an order in which neighbours share an expected result."""
 
 from __future__ import annotations
 
@@ -87,9 +87,10 @@ def _scans(
 def _is_in_short(case: Case) -> bool:
     """Whether a case is among those that take about a minute.
 
-    Drivers take longer to compile a pipeline than to run its cases. What makes a pipeline are the kernel, the type, the
-    operator, the way of reading elements, whether the buffers are one and whether dimensions are many. By default each
-    kernel has each of the others, and each type each operator and way of reading, instead of all combinations.
+    Drivers take longer to compile a pipeline than to run its cases. A pipeline depends on the kernel, the type, the
+    operator, the way of reading elements, whether the buffers are one and whether there are several dimensions. By
+    default each kernel has each of the others, and each type each operator and way of reading, instead of all
+    combinations.
     """
     if not isinstance(case, ScanCase):
         return True
@@ -116,7 +117,7 @@ def _is_in_short(case: Case) -> bool:
 
 
 def _fold(dtype: str) -> int:
-    """Return the elements in 16 bytes."""
+    """Return the number of elements in 16 bytes."""
     return QUAD_BYTES // by_name(dtype).itemsize
 
 
@@ -199,7 +200,7 @@ def _shared_words(full: bool) -> Iterator[Case]:
     """Slices of a few elements: invocations and workgroups share words."""
     narrow = [element.name for element in ELEMENT_TYPES if element.itemsize < 4]
     placement = Placement("packed", "to", "offset")
-    by_slice = tuple(kernel for kernel in KERNELS if kernel != "slices")  # a workgroup or more for each slice
+    by_slice = tuple(kernel for kernel in KERNELS if kernel != "slices")  # those of a workgroup or more a slice
     for dtype, length in product(_TYPES if full else narrow, range(1, 10)):
         for count, ways in ((501, KERNELS if full else ("slices",)), (65, by_slice)):
             yield from _scans(dtype, (count, length), 1, length, placement=placement, ways=ways)
@@ -207,10 +208,10 @@ def _shared_words(full: bool) -> Iterator[Case]:
 
 
 def _many_short(full: bool) -> Iterator[Case]:
-    """So many slices of a single run that kernels are made for their length, and an invocation has several."""
+    """Slices of a single run, enough for kernels that are made for their length, and for several an invocation."""
     for number, dtype in enumerate(_TYPES):
         for length in range(1, 17) if full else (number % 15 + 1,):
-            # No multiple of what an invocation has: some slices are left over.
+            # No multiple of the slices of an invocation, so that some are left over.
             shape = (2**16 // length + 17, length)
             order = None if full else 2 * number
             yield from _scans(dtype, shape, 1, order, ways=("auto",), family="special" if dtype in _FLOATS else "plain")
