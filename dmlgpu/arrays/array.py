@@ -24,11 +24,11 @@ __all__ = ["DeviceArray", "asarray"]
 
 
 _SHOWN = 3
-"""Elements that a repr shows of either end."""
+"""The number of elements that a repr shows from either end."""
 
 
 def _refusal(what: str, way_out: str) -> Callable[..., NoReturn]:
-    """Return a special method that a DeviceArray has only to say why not, and what to do."""
+    """Return a special method that only raises an error, which says why and what to do instead."""
 
     def refuse(self: DeviceArray, *operands: object) -> NoReturn:
         raise ArrayTypeError(f"a DeviceArray {what}: {way_out}")
@@ -53,7 +53,7 @@ class DeviceArray:
     and what calls ``__array__`` or ``__dlpack__``, such as ``numpy.asarray(array)``. NumPy's cumsum, cumprod,
     cumulative_sum, cumulative_prod and round run on the device, with its bits; its other functions are refused. Views
     share the memory of the array they come from. There are no arithmetic, comparisons, hashes and assignment to
-    elements: compute with what `numpy` returns, and write through ``out=`` of a function.
+    elements: compute with the array that `numpy` returns, and write through ``out=`` of a function.
 
     A DeviceArray can be used as a context manager, which releases it at the end.
 
@@ -96,7 +96,7 @@ class DeviceArray:
 
     @property
     def itemsize(self) -> int:
-        """Bytes an element."""
+        """Bytes of an element."""
         return self._tensor.element.itemsize
 
     @property

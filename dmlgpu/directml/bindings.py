@@ -1,4 +1,4 @@
-"""The rules of bindings: of one binding its kind, buffer and range; of all together, which ranges may meet.
+"""The rules of bindings: kind, buffer and range of one binding; which ranges of all bindings may meet.
 
 The former are checked when something is bound, the latter when a dispatch is recorded, with all of them there.
 """
@@ -48,7 +48,7 @@ class Slot:
     Attributes
     ----------
     name : str
-        What is bound, for messages.
+        The name of the binding, for messages.
     buffer : wgpu.GPUBuffer
         The buffer.
     offset, size : int
@@ -80,16 +80,16 @@ class Slot:
 
 @dataclass(frozen=True)
 class Need:
-    """What a range of a buffer must be.
+    """The needs that a range of a buffer must meet.
 
     Attributes
     ----------
     size : int
         Its least size, in bytes.
     called : str
-        What that size is called, for messages: ``"TotalTensorSizeInBytes"``.
+        The name of that size, for messages: ``"TotalTensorSizeInBytes"``.
     alignment : int
-        What its offset is a multiple of.
+        The number of bytes that its offset is a multiple of.
     """
 
     size: int
@@ -98,14 +98,14 @@ class Need:
 
     @classmethod
     def of_tensor(cls, tensor: DML_BUFFER_TENSOR_DESC) -> Need:
-        """Return what a tensor needs."""
+        """Return the needs of a tensor."""
         alignment = max(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, tensor.GuaranteedBaseOffsetAlignment)
         return cls(tensor.TotalTensorSizeInBytes, "TotalTensorSizeInBytes", alignment)
 
 
 @dataclass
 class Slots:
-    """All that is bound in a table; None where nothing is.
+    """The bindings of a table; None where nothing is bound.
 
     Attributes
     ----------
@@ -142,14 +142,14 @@ def check_live(device: IDMLDevice, buffer: Any, name: str) -> None:
 
 
 def exactly(bindings: Sequence[Any], expected: int, where: str, what: str) -> None:
-    """Check that there is one binding for each of what is to be bound."""
+    """Check that there are as many bindings as tensors or operators."""
     if len(bindings) != expected:
         bound = f"{len(bindings)} {'is' if len(bindings) == 1 else 'are'} bound"
         raise invalid_argument(f"{where} has {counted(expected, what)} while {bound}; they must be as many")
 
 
 def check_kind(binding: DML_BINDING_DESC, allowed: Sequence[DML_BINDING_TYPE], name: str) -> None:
-    """Check a binding's Type, and that its Desc is what the Type says."""
+    """Check a binding's Type, and that its Desc fits it."""
     structs = {
         DML_BINDING_TYPE_NONE: type(None),
         DML_BINDING_TYPE_BUFFER: DML_BUFFER_BINDING,
@@ -261,7 +261,7 @@ def check_execution(slots: Slots, difference: str | None, where: str) -> None:
     slots : Slots
         What is bound, with an output.
     difference : str or None
-        What keeps the operator from working in place, for messages; None if nothing does.
+        The reason why the operator cannot work in place, for messages; None if it can.
     where : str
         The call and the operator, for messages.
     """

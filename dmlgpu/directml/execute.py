@@ -1,4 +1,4 @@
-"""The short way: one operator over one array, without devices, bindings and command lists."""
+"""`execute`: one operator over one NumPy array, without bindings and command lists."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def execute(desc: Description, array: NDArray[Any], *, device: Device | str | in
     Returns
     -------
     NDArray, shape ``Sizes``
-        A new packed array of the same dtype; strides only say how the tensors lie on the device.
+        A new packed array of the same dtype. Strides describe only the tensors on the device.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def execute(desc: Description, array: NDArray[Any], *, device: Device | str | in
             return buffer
 
         input_size, output_size = operator.input.TotalTensorSizeInBytes, operator.output.TotalTensorSizeInBytes
-        if source == target:  # Two tensors that lie alike need one buffer only.
+        if source == target:  # two tensors with the same layout need one buffer only
             input_buffer = output_buffer = allocate(max(input_size, output_size))
         else:
             input_buffer, output_buffer = allocate(input_size), allocate(output_size)

@@ -44,7 +44,7 @@ _ENUM_MIN: Final = -(2**31)
 """The least value of an enumeration's underlying type; the largest is `UINT_MAX`, as flags are unsigned."""
 _MAX_ITEMS: Final = 2**16
 _LONG: Final = 50
-"""Characters of the longest value that an error repeats twice."""
+"""The most characters of a value that an error repeats twice."""
 
 Enumerator = TypeVar("Enumerator", bound=IntEnum | IntFlag)
 Struct = TypeVar("Struct")
@@ -56,7 +56,7 @@ def invalid_argument(message: str) -> DirectMLError:
 
 
 def out_of_memory(message: str) -> DirectMLError:
-    """Return the error of something that no buffer of the device holds."""
+    """Return the error of a tensor or resource that no buffer of the device can hold."""
     return DirectMLError(E_OUTOFMEMORY, message)
 
 
@@ -160,14 +160,14 @@ def to_items(values: Any, where: str, of: str) -> tuple[Any, ...]:
     where : str
         The struct or call and the field, for messages.
     of : str
-        What the array is of, for messages: ``"ints"``.
+        The kind of its members, for messages: ``"ints"``.
     """
     cause: Exception | None = None
     items: tuple[Any, ...] | None = None
     if not isinstance(values, (str, bytes, bytearray, Mapping, Set)):
         try:
             items = tuple(islice(values, _MAX_ITEMS + 1))
-        except Exception as error:  # whatever a foreign type raises
+        except Exception as error:  # a foreign type may raise anything
             cause = error
     if items is None:
         raise ArrayTypeError(f"{where} is {a_kind_of(values)}; give it a sequence of {of}") from cause
@@ -182,7 +182,7 @@ def to_uints(values: Iterable[SupportsIndex], where: str) -> tuple[int, ...]:
 
 
 def to_structs(values: Any, kind: type[Any], where: str) -> tuple[Any, ...]:
-    """Return the value of an array of structs: None is none, and one struct stands for an array of one."""
+    """Return the value of an array of structs. None is an empty array, and one struct stands for an array of one."""
     if values is None:
         return ()
     if isinstance(values, kind):

@@ -281,7 +281,7 @@ class IDMLDevice(IDMLObject):
         return DXGI_ERROR_DEVICE_REMOVED if self._runtime.lost() else S_OK
 
     def GetParentDevice(self) -> Any:
-        """Return the wgpu.GPUDevice below."""
+        """Return the wgpu.GPUDevice that the device works on."""
         return self._runtime.gpu_device
 
     def _has_data_type(

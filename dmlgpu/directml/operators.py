@@ -53,11 +53,11 @@ __all__ = [
 ]
 
 _WORDS = 2**30
-"""32-bit words that one problem copies: a problem counts at most 2^32-1 elements, and a buffer may hold more."""
+"""The most 32-bit words that one problem copies: a problem has at most 2^32-1 elements, and a buffer may hold more."""
 
 
 class IDMLObject:
-    """What all DirectML objects have.
+    """The base class of all DirectML objects.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class IDMLObject:
 
 
 class IDMLDeviceChild(IDMLObject):
-    """What objects that a device made have."""
+    """The base class of objects that a device made."""
 
     def __init__(self, device: IDMLDevice) -> None:
         self._device = device
@@ -95,11 +95,11 @@ class IDMLDeviceChild(IDMLObject):
 
 
 class IDMLPageable(IDMLDeviceChild):
-    """An object with memory on the device; wgpu looks after residency, so that Evict and MakeResident are not here."""
+    """An object with memory on the device. wgpu manages residency, so there are no Evict and MakeResident."""
 
 
 class IDMLDispatchable(IDMLPageable):
-    """What a command recorder can record: a compiled operator, or an operator initializer."""
+    """An object that a command recorder can record: a compiled operator or an operator initializer."""
 
     def GetBindingProperties(self) -> DML_BINDING_PROPERTIES:
         """Return what a binding table of the dispatchable must hold."""

@@ -48,7 +48,7 @@ _BACKENDS = ("Vulkan", "Metal", "D3D12", "OpenGL")
 _TYPES = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU")
 
 _MAX_INDEX_DIGITS = 20
-"""No adapter's index is written with more, spaces included."""
+"""The most characters of an adapter's index, spaces included."""
 
 _HELP = {
     "linux": (
@@ -106,7 +106,7 @@ class AdapterDescription:
 
 
 def devices() -> list[AdapterDescription]:
-    """Return what devices can be opened on, in wgpu's order.
+    """Return the adapters that devices can be opened on, in wgpu's order.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def devices() -> list[AdapterDescription]:
 
 
 def describe(index: int, adapter: Any) -> AdapterDescription:
-    """Return what wgpu says of an adapter."""
+    """Return wgpu's description of an adapter."""
     info = adapter.info
     return AdapterDescription(
         index=index,
@@ -144,7 +144,7 @@ def _rank(names: Sequence[str], name: str) -> int:
 
 
 def check_choice(choice: Any, argument: str, way_out: str) -> str | int | None:
-    """Return what chooses an adapter as a plain str or int, or None.
+    """Return the choice of an adapter as a plain str or int, or None.
 
     Raises
     ------
@@ -162,12 +162,12 @@ def choose(adapters: Sequence[AdapterDescription], choice: str | int | None, ori
     Parameters
     ----------
     adapters : sequence of AdapterDescription
-        What there is.
+        The adapters there are.
     choice : str, int or None
         A substring of a summary in any case, an index (also as a string of digits), or None for the best: hardware
         before software, then Vulkan, Metal and D3D12 before OpenGL, then discrete before integrated.
     origin : str
-        Where the choice comes from, for messages.
+        The source of the choice, for messages.
 
     Raises
     ------
@@ -228,13 +228,13 @@ _NEEDED = {
     "max-uniform-buffer-binding-size": 176,
     "max-uniform-buffers-per-shader-stage": 1,
 }
-"""The least limits that every kernel can keep to; WebGPU's defaults are more."""
+"""The least limits that every kernel can keep to. WebGPU's defaults are larger."""
 
 _warned = False
 
 
 def open_adapter(adapter: AdapterDescription, limits: Mapping[str, int] | None) -> Any:
-    """Return a wgpu device with the features that are of use, and the limits asked for or all that there are.
+    """Return a wgpu device with the features that kernels use, and with the limits asked for, else all.
 
     Raises
     ------
@@ -279,7 +279,7 @@ def _check_limits(limits: Mapping[str, int]) -> dict[str, int]:
 
 
 def limits_of(gpu_device: Any, adapter: AdapterDescription) -> Limits:
-    """Return what plans must know of a device.
+    """Return the limits that plans keep to on a device.
 
     Raises
     ------

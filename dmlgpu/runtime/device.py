@@ -1,4 +1,4 @@
-"""Open devices: what is done on one, when it ends, and which one a call means."""
+"""Open devices: work on a device, its end, and the choice of the device that a call means."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ _PROBLEMS = ScanProblem | ElementwiseProblem
 _KERNELS = {kernel: kernel for kernel in KERNELS}
 
 _plan = lru_cache(maxsize=256)(plan_problem)
-"""A plan depends on nothing but its arguments; that it is the same object lets the executor recognise it."""
+"""Plans are kept, because a plan depends on its arguments alone, and the executor recognises the same object."""
 
 
 def named(error: wgpu.GPUError, summary: str) -> DmlGpuError:
-    """Return this package's error for one of wgpu's on a device that is not lost."""
+    """Return this package's error for an error of wgpu on a device that is not lost."""
     if is_out_of_memory(error):
         return DeviceMemoryError(
             f"the device {summary!r} is out of memory: {said(error)}; release arrays that are no longer needed"
@@ -96,7 +96,7 @@ class Device:
     description : AdapterDescription
         The adapter.
     gpu_device : wgpu.GPUDevice
-        The device below.
+        The wgpu device.
     lock : threading.RLock
         Held while a call records, submits and reads back; hold it to make several calls one.
     owned : bool
@@ -221,7 +221,7 @@ class Device:
 
     @property
     def implementation(self) -> str:
-        """The implementation of WebGPU below, with its version."""
+        """The implementation of WebGPU that the device uses, with its version."""
         return wgpu_private.implementation()
 
     @property
@@ -236,7 +236,7 @@ class Device:
 
     @property
     def forked(self) -> bool:
-        """Whether the device was opened by another process than this one, where nothing below works any longer."""
+        """Whether another process than this one opened the device. wgpu does not work on it here."""
         return self._process != os.getpid()
 
     def __repr__(self) -> str:
@@ -270,7 +270,7 @@ class Device:
                         self.gpu_device.destroy()
 
     def mark_lost(self) -> None:
-        """Remember that the device is being destroyed, so that nobody waits for it."""
+        """Remember that the device is being destroyed, so that no call waits for it."""
         self._lost = not self._released
 
     def lost(self) -> bool:
@@ -309,7 +309,7 @@ class Device:
         return Use(self, buffers)
 
     def check(self, *buffers: Buffer) -> None:
-        """Refuse what wgpu would panic on, or wait for forever."""
+        """Raise an error where wgpu would panic, or wait for ever."""
         if self._process != os.getpid():
             raise DeviceReleasedError(
                 f"{self!r} was opened by process {self._process}; a GPU does not survive os.fork: start processes "
@@ -406,7 +406,7 @@ class Device:
                 self._transfers.read(buffer, start, out)
 
     async def download_async(self, buffer: Buffer, offset: int, out: NDArray[Any]) -> None:
-        """Do as `download`, to a C-contiguous array, without blocking the event loop."""
+        """Fill a C-contiguous array as `download` does, without blocking the event loop."""
         out, start = _room(buffer, offset, out)
         if not out.flags.c_contiguous:
             raise ArgumentError(
@@ -576,7 +576,7 @@ class Batch(Use):
 
 
 def _plain(x: NDArray[Any], argument: str) -> NDArray[Any]:
-    """Return an array of numbers without what a subclass adds: numpy.matrix reshapes in another way."""
+    """Return an array of numbers as a plain ndarray: subclasses, such as numpy.matrix, may reshape in another way."""
     instance(x, argument, np.ndarray, "give a numpy.ndarray")
     if isinstance(x, np.ma.MaskedArray):
         raise ArrayTypeError(f"{argument} is {with_type(x)}; give a plain numpy.ndarray, such as {argument}.filled(0)")
@@ -656,7 +656,7 @@ def resolve_device(device: Any) -> Device:
     check_process()  # before a lock that another thread may have held when this process was forked
     lost = None
     with _opening:
-        # Asking wgpu for its adapters takes long, so a choice made once is kept.
+        # wgpu takes long to list its adapters, so a choice is kept.
         found = _chosen.get(choice)
         if found is None or found.released:
             adapter = select_adapter(wanted)

@@ -16,20 +16,20 @@ from .pipelines import Pipeline, Pipelines
 __all__ = ["Bound", "Executor", "submit"]
 
 _MAX_PASSES = 512
-"""Passes whose uniforms the shared buffer holds."""
+"""The number of passes whose uniforms the shared buffer holds."""
 _KEPT_PASSES = 16
-"""Passes of a plan whose bind groups and uniforms are worth keeping: longer plans take longer to compute anyway."""
+"""The most passes of a plan whose bind groups and uniforms are kept: longer plans take longer to compute anyway."""
 _MAX_WRITES = 64
-"""Writes after which an empty submission is made: wgpu keeps the memory of each until there is one."""
+"""The writes after which an empty submission is made: wgpu keeps the memory of each write until a submission."""
 _MAX_KEPT = 64
-"""Plans whose bind groups and uniforms are kept."""
+"""The number of plans whose bind groups and uniforms are kept."""
 
 _UNIFORM = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
 _SCRATCH = wgpu.BufferUsage.STORAGE
 
 
 def submit(gpu_device: Any, command_buffers: Sequence[Any]) -> None:
-    """Submit freshly finished command buffers, whose buffers the caller knows to be alive and unmapped."""
+    """Submit command buffers that were just finished. The caller knows that their buffers are alive and unmapped."""
     gpu_device.queue.submit(list(command_buffers))
 
 
@@ -165,7 +165,7 @@ class Executor:
             if not self._batching:
                 self.flush()
         except BaseException:
-            self._recording = None  # half of a plan, or of a batch, is of no use
+            self._recording = None  # a part of a plan or of a batch is of no use
             raise
 
     def begin_batch(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether a caller's device and buffers can be used: what wgpu would end the process on is found here first.
+"""Checks of a caller's device and buffers, which find first what wgpu would end the process on.
 
 A destroyed buffer that a recorded command refers to makes ``queue.submit`` abort. wgpu does not say whether a buffer is
 destroyed, but making a bind group with it fails then, and costs some ten microseconds.
@@ -27,7 +27,7 @@ __all__ = ["Fault", "FaultKind", "Liveness"]
 
 
 class FaultKind(Enum):
-    """What is wrong with a buffer."""
+    """The kinds of faults of a buffer."""
 
     TYPE = "type"
     DEVICE = "device"

@@ -1,4 +1,4 @@
-"""What is measured because nobody says: how a device treats subnormals, its subgroups, the CPUs of this process."""
+"""Measurements of what wgpu does not report: a device's treatment of subnormals, its subgroups, this process's CPUs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["measure_subgroup_sizes", "measure_subnormals", "usable_cores"]
 
 _SUBGROUPS = {"subgroup": "", "subgroups": "enable subgroups;\n"}
-"""What the feature is called, and what a shader that uses it begins with: naga knows no such directive."""
+"""The feature's name, and the directive that a shader with subgroups begins with: naga knows none."""
 
 
 def measure_subnormals(device: Device) -> dict[str, bool]:

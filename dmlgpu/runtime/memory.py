@@ -1,4 +1,4 @@
-"""Memory on a device: arrays', what calls use for a moment, and the pools of both."""
+"""Memory on a device: that of arrays, temporaries, staging buffers, and the pools they come from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["CHUNK", "Buffer", "Memory", "Pool", "create_buffer", "is_out_of_memory", "size_class"]
 
 CHUNK = 16 * 2**20
-"""Bytes of a staging buffer at most. Twice as many are in flight between host and device."""
+"""The most bytes of a staging buffer. Twice as many are in flight between host and device."""
 
 _MAX_IDLE_ARRAYS = 256 * 2**20
 _MAX_IDLE_TEMPORARIES = 256 * 2**20
@@ -31,11 +31,11 @@ _UPLOAD = wgpu.BufferUsage.MAP_WRITE | wgpu.BufferUsage.COPY_SRC
 _READBACK = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
 
 _MAX_IDLE = 32
-"""Idle buffers of a pool at most, however small."""
+"""The most idle buffers of a pool, however small."""
 
 
 def is_out_of_memory(error: wgpu.GPUError) -> bool:
-    """Whether an error says that memory is exhausted: some drivers' do not come as the type of that name."""
+    """Whether an error says that memory is exhausted. Some drivers raise it as another type than that of this name."""
     return isinstance(error, wgpu.GPUOutOfMemoryError) or "memory" in str(error).casefold()
 
 
@@ -51,7 +51,7 @@ def create_buffer(gpu_device: Any, nbytes: int, usage: int, *, size: int = 0, ma
     usage : int
         wgpu's usage.
     size : int, optional
-        The bytes that it shall have where the device allows so many.
+        The size that it gets if the device allows it.
     mapped : bool
         Whether it is mapped for writing.
 
@@ -86,8 +86,8 @@ def size_class(nbytes: int) -> int:
 class Pool:
     """Idle wgpu buffers of one usage, used under the device's lock.
 
-    A buffer belongs to the pool while it is idle, and to who took it otherwise; what is never given back is garbage
-    collected like any other wgpu buffer. It holds what its last user left in it.
+    A buffer belongs to the pool while it is idle, and otherwise to the caller who took it. A buffer that is never given
+    back is garbage collected like any other wgpu buffer. A buffer holds what its last user left in it.
 
     Parameters
     ----------
@@ -96,14 +96,14 @@ class Pool:
     usage : int
         Their usage.
     max_idle_bytes : int
-        The bytes of idle buffers at most; those idle for longest are destroyed first.
+        The most bytes of idle buffers; those idle for longest are destroyed first.
     forget : callable, optional
         Called with each buffer before it is destroyed, so that nothing refers to it any longer.
 
     Attributes
     ----------
     created : int
-        How many buffers were made because none fitted.
+        The number of buffers that were made because none fitted.
     """
 
     def __init__(

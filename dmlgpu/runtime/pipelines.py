@@ -1,4 +1,4 @@
-"""Compiled pipelines of a device, made when first asked for."""
+"""The compiled pipelines of a device. Each is compiled when it is first asked for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Pipelines:
     Attributes
     ----------
     hits, misses : int
-        How often a pipeline was there, and how often it had to be compiled.
+        The number of times that a pipeline was there, and that it had to be compiled.
     """
 
     def __init__(self, gpu_device: Any) -> None:

@@ -1,4 +1,4 @@
-"""The way of bytes between NumPy and the device (docs/runtime.md).
+"""Transfers between NumPy and the device (docs/runtime.md).
 
 A buffer that is mapped, or about to be, ends the process when it is submitted. So a mapping that was begun is undone
 whatever happens meanwhile, and all of this happens in a `Section`.
@@ -32,9 +32,9 @@ __all__ = ["Transfers", "copy_array", "fill"]
 _SMALL = 256 * 2**10
 """Uploads up to this size use `queue.write_buffer`; mapping would stall until the device is idle."""
 _PIECE_BYTES = 4 * 2**20
-"""What a thread copies at a time: starting one costs as much as copying a tenth of this."""
+"""The bytes that a thread copies at a time. Starting a thread costs as much as copying a tenth of them."""
 _MAX_THREADS = 4
-"""As many use the bandwidth of any usual machine."""
+"""The most threads that copy: so many use the bandwidth of any usual machine."""
 
 _Piece = tuple[NDArray[Any], NDArray[Any]]
 
@@ -75,7 +75,7 @@ class Transfers:
 
     @property
     def _chunk(self) -> int:
-        """Bytes of a staging buffer at most."""
+        """The most bytes of a staging buffer."""
         return min(memory.CHUNK, self._largest)
 
     def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
@@ -171,7 +171,7 @@ class Transfers:
         offset: int,
         out: NDArray[Any],
     ) -> None:
-        """Do as `read` without blocking the event loop; `out` is C-contiguous.
+        """Fill an array as `read` does, without blocking the event loop; `out` is C-contiguous.
 
         The memory itself is never mapped here: meanwhile other tasks may run what uses it. The device is used in the
         contexts that `use` returns, and not locked while waiting; `section` is its section.
@@ -202,7 +202,7 @@ class Transfers:
 
 @dataclass(frozen=True)
 class _Readback:
-    """Bytes under way to a staging buffer, which is being mapped."""
+    """A copy to a staging buffer that is under way, and whose buffer is being mapped."""
 
     stage: Any
     promise: Any
@@ -305,7 +305,7 @@ def copy_array(target: NDArray[Any], source: NDArray[Any]) -> None:
     Large arrays are copied by several threads: one core cannot use all of a machine's bandwidth, nor get new pages from
     the system as fast as two.
 
-    When this returns or raises, nobody reads or writes the arrays any more: their memory may be unmapped then.
+    When this returns or raises, no thread reads or writes the arrays any more: their memory may be unmapped then.
     """
     helpers = min(_MAX_THREADS, usable_cores(), source.nbytes // _PIECE_BYTES) - 1
     if helpers < 1:
@@ -349,7 +349,7 @@ def _pieces(target: NDArray[Any], source: NDArray[Any]) -> Iterator[_Piece]:
 
 
 class _Work:
-    """Pieces that the caller and its helpers take, and who is still at one.
+    """The pieces that the caller and its helpers take, and the helpers that are still at work.
 
     There is no lock that an interruption could leave taken: a helper says that it is at work, then looks for a piece;
     the caller takes the pieces away, then waits while someone is at work.
@@ -362,7 +362,7 @@ class _Work:
         self.error: BaseException | None = None
 
     def call_helpers(self, count: int) -> None:
-        """Have other threads help: none, where the process ends, or may have no more of them."""
+        """Start other threads that help; none if the process ends or may have no more threads."""
         try:
             for _ in range(count):
                 _threads().submit(self.help)
@@ -379,7 +379,7 @@ class _Work:
             np.copyto(*piece)
 
     def help(self) -> None:
-        """Do so in another thread."""
+        """Copy pieces in another thread."""
         token = object()
         self.helping.append(token)
         try:

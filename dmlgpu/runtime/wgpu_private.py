@@ -153,7 +153,7 @@ def enumerate_adapters() -> list[wgpu.GPUAdapter]:
 
 
 def _prepare() -> None:
-    """Save wgpu-py time, where it is the one over wgpu-native."""
+    """Save wgpu-py time where it runs on wgpu-native."""
     with suppress(ImportError):
         from wgpu.backends.wgpu_native import ffi
 
@@ -170,7 +170,7 @@ def native_version() -> str:
 
 
 def implementation() -> str:
-    """Return the name and version of what implements wgpu's API: "Dawn" where the suite has put it in place."""
+    """Return the name and version of the implementation of wgpu's API: "Dawn" where the tests have put it in place."""
     dawn = type(wgpu.gpu).__module__.startswith("wgpudawn")
     return f"{'Dawn' if dawn else 'wgpu-native'} {native_version()}"
 
