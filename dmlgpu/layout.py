@@ -51,7 +51,11 @@ def resolve_axis(axis: int, rank: int) -> int:
 
 def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     """Return the strides, in elements, of a tensor without gaps in C order."""
-    return tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
+    strides, step = [], 1
+    for size in reversed(sizes):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
 
 
 def check_sizes(sizes: Sequence[int], argument: str = "x") -> None:
@@ -60,12 +64,13 @@ def check_sizes(sizes: Sequence[int], argument: str = "x") -> None:
         raise ArgumentError(
             f"{argument} has {len(sizes)} dimensions; at most {MAX_DIMENSIONS} are supported: reshape or squeeze it"
         )
-    if math.prod(sizes) > MAX_ELEMENTS:
+    count = math.prod(sizes)
+    if count > MAX_ELEMENTS:
         raise ArgumentError(
-            f"{argument} has shape {shown(tuple(sizes))} with {shown(math.prod(sizes))} elements; at most 2^32-1 are "
+            f"{argument} has shape {shown(tuple(sizes))} with {shown(count)} elements; at most 2^32-1 are "
             "supported: work on it in parts"
         )
-    if math.prod(size for size in sizes if size) > MAX_ELEMENTS:
+    if not count and math.prod(size for size in sizes if size) > MAX_ELEMENTS:
         raise ArgumentError(
             f"{argument} is empty, but its shape {shown(tuple(sizes))} has sizes other than 0 that multiply to more "
             "than 2^32-1: give it smaller ones"
