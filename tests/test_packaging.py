@@ -235,6 +235,12 @@ def test_every_folder_of_the_package_has_its_row() -> None:
     assert set(re.findall(r"^\| `(dmlgpu/[\w/]*)` \|", page, re.MULTILINE)) == folders
 
 
+def test_every_module_of_the_runtime_has_its_row() -> None:
+    page = (ROOT / "docs" / "runtime.md").read_text(encoding="utf-8")
+    modules = {path.stem for path in (ROOT / "dmlgpu" / "runtime").glob("[!_]*.py")}
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == modules
+
+
 def test_readme_for_package_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Links become absolute where an address is known, else text; addresses and links within the page stay."""
     script = runpy.run_path(str(ROOT / "scripts" / "package_readme.py"))

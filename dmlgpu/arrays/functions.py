@@ -27,7 +27,7 @@ from ..planning.problem import (
 )
 from .array import DeviceArray
 from .host import host_array, host_empty
-from .tensors import Tensor, apart, assign, empty, run, upload
+from .tensors import Tensor, assign, copied_if_overlapping, empty, run, upload
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
@@ -341,7 +341,7 @@ def round(
         )
 
     def operate(source: Tensor, target: Tensor) -> None:
-        with apart(source, target) as readable:
+        with copied_if_overlapping(source, target) as readable:
             if element.kind == "float":
                 run(round_problem(element, rounding, readable.layout, target.layout), readable, target)
             elif readable.buffer is not target.buffer or not readable.layout.same_places(target.layout):
@@ -422,7 +422,7 @@ def _scan(
         if scan.include_initial:
             identity, body = _split(target, along, scan.reverse)
         if body.layout.count:
-            with apart(source, body) as readable:
+            with copied_if_overlapping(source, body) as readable:
                 if readable.element is not element:
                     assign(readable, body)
                     readable = body
@@ -503,10 +503,10 @@ def _execute(
     """
     check_sizes(result.sizes, "the result")
     if isinstance(array, DeviceArray):
-        home = _home(array, result.device)
-        with home.section:
+        device = _device_of(array, result.device)
+        with device.section:
             array._tensor.check_live()
-            made = _device_out(result, home)
+            made = _device_out(result, device)
             if made.size:
                 operate(array._tensor, made._tensor)
         return made
@@ -548,7 +548,7 @@ def _on_host_data(
     return host
 
 
-def _home(x: DeviceArray, device: Device | str | int | None) -> Device:
+def _device_of(x: DeviceArray, device: Device | str | int | None) -> Device:
     """Return the device of `x`, which must be the one asked for."""
     asked = x.device if device is None else resolve_device(device)
     if asked is not x.device:
@@ -565,19 +565,19 @@ def _check_device(device: Device | str | int | None) -> None:
         resolve_device(device)
 
 
-def _device_out(result: _Result, home: Device) -> DeviceArray:
+def _device_out(result: _Result, device: Device) -> DeviceArray:
     """Return `out`, or a new array."""
     out = result.out
     if out is None:
-        return DeviceArray(empty(home, result.element, result.sizes))
+        return DeviceArray(empty(device, result.element, result.sizes))
     if not isinstance(out, DeviceArray):
         raise ArrayTypeError(
             f"out is of type {type(out).__name__} while x is a DeviceArray: give a DeviceArray, or x.numpy() as x"
         )
-    if out.device is not home:
+    if out.device is not device:
         raise ArgumentError(
-            f"out is on the device {out.device.summary!r} while x is on {home.summary!r}: give an out on the device of "
-            "x"
+            f"out is on the device {out.device.summary!r} while x is on {device.summary!r}: give an out on the "
+            "device of x"
         )
     _check_places(out, result)
     out._tensor.check_live()

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Tensor",
-    "apart",
     "assign",
+    "copied_if_overlapping",
     "download",
     "download_async",
     "empty",
@@ -113,7 +113,7 @@ def packed(source: Tensor, element: ElementType, *, temporary: bool = False) -> 
     return target
 
 
-def apart(source: Tensor, target: Tensor) -> AbstractContextManager[Tensor]:
+def copied_if_overlapping(source: Tensor, target: Tensor) -> AbstractContextManager[Tensor]:
     """Give `source`, or a temporary copy of it if an operator that writes `target` would overwrite what it reads."""
     if source is not target and source.buffer is target.buffer:
         read, written = (tensor.layout.in_bytes(tensor.element.itemsize) for tensor in (source, target))

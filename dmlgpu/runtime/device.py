@@ -468,8 +468,8 @@ class Device:
         """Compile the pipelines of a plan, so that binding it does not have to."""
         instance(plan, "plan", Plan, "make one with dmlgpu.planning.plan")
         with self.section:
-            for one in plan.passes:
-                self.pipelines.get(one.pipeline)
+            for planned in plan.passes:
+                self.pipelines.get(planned.pipeline)
 
     def bind(
         self,

@@ -154,7 +154,7 @@ class Executor:
                 self._record(self._keep(plan, source, target).steps, max_elements)
             else:
                 scratch = (self._scratch_of(plan.state_bytes), 0)
-                pipelines = [self.pipelines.get(one.pipeline) for one in plan.passes]
+                pipelines = self._compiled(plan)
                 for start in range(0, len(pipelines), _MAX_PASSES):
                     some = slice(start, start + _MAX_PASSES)
                     # All that reads the old uniforms is submitted before new ones are written.
@@ -240,9 +240,7 @@ class Executor:
         assert scratch is not None
         if scratch[0] is source and source is not target:
             plan = writable_input(plan)
-        pipelines = [self.pipelines.get(one.pipeline) for one in plan.passes]  # compile first, allocate then
-        uniforms = self._gpu_device.create_buffer(size=self._stride * len(pipelines), usage=_UNIFORM)
-        return Bound(self._steps(plan.passes, pipelines, source, target, scratch, uniforms))
+        return self._bind(plan, source, target, scratch)
 
     def _recorder(self) -> Recording:
         if self._recording is None:
@@ -255,16 +253,22 @@ class Executor:
                 self.flush()
             self._recorder().dispatch(step)
 
+    def _compiled(self, plan: Plan) -> list[Pipeline]:
+        return [self.pipelines.get(planned.pipeline) for planned in plan.passes]
+
+    def _bind(self, plan: Plan, source: Any, target: Any, scratch: tuple[Any, int]) -> Bound:
+        """Return the plan over these buffers, with uniforms of its own."""
+        pipelines = self._compiled(plan)  # which may fail: before memory is allocated
+        uniforms = self._gpu_device.create_buffer(size=self._stride * len(pipelines), usage=_UNIFORM)
+        return Bound(self._steps(plan.passes, pipelines, source, target, scratch, uniforms))
+
     def _keep(self, plan: Plan, source: Any, target: Any) -> Bound:
-        """Return the plan over these buffers, with uniforms of its own, from the kept ones if it is there."""
+        """Return the plan over these buffers, from the kept ones if it is there."""
         scratch = self._scratch_of(plan.state_bytes)
         key = (id(plan), id(source), id(target))
         found = self._kept.get(key)
         if found is None:
-            pipelines = [self.pipelines.get(one.pipeline) for one in plan.passes]
-            uniforms = self._gpu_device.create_buffer(size=self._stride * len(pipelines), usage=_UNIFORM)
-            steps = self._steps(plan.passes, pipelines, source, target, (scratch, 0), uniforms)
-            found = self._kept[key] = _Kept(Bound(steps), plan, source, target)
+            found = self._kept[key] = _Kept(self._bind(plan, source, target, (scratch, 0)), plan, source, target)
             while len(self._kept) > _MAX_KEPT:
                 self._kept.popitem(last=False)
         else:
@@ -292,20 +296,20 @@ class Executor:
     ) -> tuple[Step, ...]:
         """Write the uniforms of passes and make their bind groups."""
         contents = bytearray(self._stride * len(passes))
-        for i, one in enumerate(passes):
-            contents[i * self._stride : i * self._stride + len(one.uniforms)] = one.uniforms
+        for i, planned in enumerate(passes):
+            contents[i * self._stride : i * self._stride + len(planned.uniforms)] = planned.uniforms
         self._gpu_device.queue.write_buffer(uniforms, 0, contents)
         steps = []
-        for i, (one, pipeline) in enumerate(zip(passes, pipelines, strict=True)):
-            entries = [_entry(0, uniforms, i * self._stride, len(one.uniforms))]
-            if one.input is not None:
-                entries.append(_entry(1, source, one.input.offset, one.input.size))
-            if one.output is not None:
-                entries.append(_entry(2, target, one.output.offset, one.output.size))
-            if one.state_bytes:
-                entries.append(_entry(3, scratch[0], scratch[1], one.state_bytes))
+        for i, (planned, pipeline) in enumerate(zip(passes, pipelines, strict=True)):
+            entries = [_entry(0, uniforms, i * self._stride, len(planned.uniforms))]
+            if planned.input is not None:
+                entries.append(_entry(1, source, planned.input.offset, planned.input.size))
+            if planned.output is not None:
+                entries.append(_entry(2, target, planned.output.offset, planned.output.size))
+            if planned.state_bytes:
+                entries.append(_entry(3, scratch[0], scratch[1], planned.state_bytes))
             group = self._gpu_device.create_bind_group(layout=pipeline.layout, entries=entries)
-            steps.append(Step(pipeline.pipeline, group, one.grid, one.elements))
+            steps.append(Step(pipeline.pipeline, group, planned.grid, planned.elements))
         return tuple(steps)
 
 
