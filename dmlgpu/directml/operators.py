@@ -105,7 +105,7 @@ class IDMLDispatchable(IDMLPageable):
         """Return what a binding table of the dispatchable must hold."""
         raise NotImplementedError
 
-    # What the binding table asks. `version` changes when bindings made before no longer fit; `is_volatile` says whether
+    # What the binding table asks. `_version` changes when earlier bindings no longer fit; `_is_volatile` says whether
     # the caller may count on binding late.
     _version = 0
     _is_volatile = False
