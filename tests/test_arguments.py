@@ -747,7 +747,7 @@ def test_wrong_adapters_in_the_environment(monkeypatch: pytest.MonkeyPatch, valu
     for call in (dmlgpu.default_device, dmlgpu.Device, lambda: dmlgpu.cumulative_sum([1])):
         if value == " ":
             continue
-        with pytest.raises(dmlgpu.errors.AdapterNotFoundError, match=r"^DMLGPU_ADAPTER .*there are: 0: ") as caught:
+        with pytest.raises(dmlgpu.errors.AdapterNotFoundError, match=r"^DMLGPU_ADAPTER .*available: 0: ") as caught:
             call()
         assert len(str(caught.value)) < 1000
 

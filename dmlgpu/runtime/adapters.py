@@ -190,11 +190,11 @@ def choose(adapters: Sequence[AdapterDescription], choice: str | int | None, ori
         index = int(choice) if isinstance(choice, int) or len(choice) <= _MAX_INDEX_DIGITS else None
         if index is None or not 0 <= index < len(adapters):
             named = shown(choice if index is None else index)
-            raise AdapterNotFoundError(f"{origin} {named} is not the index of an adapter; there are: {available}")
+            raise AdapterNotFoundError(f"{origin} {named} is not the index of an adapter; available: {available}")
         return adapters[index]
     matches = [adapter for adapter in adapters if choice.casefold() in adapter.summary.casefold()]
     if not matches:
-        raise AdapterNotFoundError(f"{origin} {shown(choice)} is in no adapter's summary; there are: {available}")
+        raise AdapterNotFoundError(f"{origin} {shown(choice)} matches no adapter; available: {available}")
     return min(matches, key=lambda a: (_rank(_BACKENDS, a.backend), a.index))
 
 
