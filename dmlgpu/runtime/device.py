@@ -59,6 +59,11 @@ from .wgpu_private import check_process, claim_process, companion_of, end_calls_
 
 __all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter", "wrap_buffer"]
 
+_open: dict[str, Device] = {}
+"""The devices that calls share, by the adapter's summary."""
+_chosen: dict[str | int, Device] = {}
+"""The same, by what ``device=`` or the environment has named."""
+_opening = Section()
 _setting_up = Section()
 
 _PROBLEMS = ScanProblem | ElementwiseProblem
@@ -604,11 +609,6 @@ def _room(buffer: Buffer, offset: int, out: NDArray[Any]) -> tuple[NDArray[Any],
     if not plain.flags.writeable:
         raise ArgumentError("out is read-only: give an array that can be written, such as out.copy()")
     return plain, _check_range(buffer, offset, plain, "out")
-
-
-_open: dict[str, Device] = {}
-_chosen: dict[str | int, Device] = {}
-_opening = Section()
 
 
 def default_device() -> Device:
