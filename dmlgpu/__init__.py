@@ -12,6 +12,7 @@ from . import errors
 from .arrays.array import DeviceArray, asarray
 from .arrays.foreign import from_wgpu
 from .arrays.functions import cumulative_prod, cumulative_sum, round
+from .arrays.pieces import Scan
 from .errors import DmlGpuError, SoftwareAdapterWarning
 from .lazy import import_runtime
 
@@ -25,6 +26,7 @@ __all__ = [
     "Device",
     "DeviceArray",
     "DmlGpuError",
+    "Scan",
     "SoftwareAdapterWarning",
     "__version__",
     "asarray",

@@ -67,8 +67,8 @@ def check_sizes(sizes: Sequence[int], argument: str = "x") -> None:
     count = math.prod(sizes)
     if count > MAX_ELEMENTS:
         raise ArgumentError(
-            f"{argument} has shape {shown(tuple(sizes))} with {shown(count)} elements; at most 2^32-1 are "
-            "supported: work on it in parts"
+            f"{argument} has shape {shown(tuple(sizes))} with {shown(count)} elements; at most 2^32-1 are supported: "
+            "scan it in pieces with dmlgpu.Scan, or work on it in parts"
         )
     if not count and math.prod(size for size in sizes if size) > MAX_ELEMENTS:
         raise ArgumentError(

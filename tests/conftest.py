@@ -9,7 +9,6 @@ import os
 import signal
 from collections.abc import Iterator
 
-import hypothesis
 import pytest
 
 from dmlgpu.runtime import device as device_module
@@ -22,10 +21,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for _name in ("SIGHUP", "SIGQUIT", "SIGTERM"):
     if hasattr(signal, _name):
         signal.signal(getattr(signal, _name), signal.SIG_DFL)
-
-# Neither the time of an example nor that of drawing one decides a test: a busy machine would fail it.
-hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
-hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)

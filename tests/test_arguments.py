@@ -410,6 +410,17 @@ def opened(bench: Bench, changed: dict[str, Any]) -> None:
     dmlgpu.Device(**({"adapter": bench.device.description} | changed)).release()
 
 
+def scanned(bench: Bench, changed: dict[str, Any]) -> None:
+    """Make a scan and give it a piece, which is when some arguments are looked at."""
+    dmlgpu.Scan(**({"operator": "sum", "axis": 1, "device": bench.device} | changed)).push(X)
+
+
+def _pushed(bench: Bench) -> dmlgpu.Scan:
+    scan = dmlgpu.Scan("sum", axis=0, device=bench.device)
+    scan.push(X)
+    return scan
+
+
 def finished(call: Callable[[Bench, dict[str, Any]], Any]) -> Callable[[Bench, dict[str, Any]], Any]:
     return lambda bench, changed: asyncio.run(call(bench, changed))
 
@@ -468,6 +479,29 @@ TABLE: dict[str, Row] = {
             "offset": (lambda x, _: as_int(x) == 0, "offset"),
             "device": (is_device, "device"),
         },
+    ),
+    "Scan.__init__": Row(
+        scanned,
+        {
+            "operator": (lambda x, _: isinstance(x, str) and str(x) in ("sum", "product"),),
+            "axis": (is_axis_of_two,),
+            "dtype": (dtype_rule(none=True),),
+            "exclusive": (is_flag,),
+            "reverse": (is_flag,),
+            "precision": (lambda x, _: isinstance(x, str) and str(x) == "default",),
+            "device": (is_device,),
+        },
+    ),
+    "Scan.push": Row(
+        lambda bench, changed: dmlgpu.Scan("sum", axis=0, device=bench.device).push(**({"block": X} | changed)),
+        {"block": (array_rule(lambda x: x.ndim > 0), "block|this array|axis")},
+    ),
+    "Scan.finish": Row(lambda bench, changed: _pushed(bench).finish()),
+    "Scan.resume": Row(
+        lambda bench, changed: dmlgpu.Scan.resume(
+            **({"state": _pushed(bench).state, "device": bench.device} | changed)
+        ),
+        {"state": (never,), "device": (lambda x, d: True,)},
     ),
     "devices": Row(lambda bench, changed: dmlgpu.devices()),
     "default_device": Row(lambda bench, changed: dmlgpu.default_device()),
@@ -567,6 +601,7 @@ TABLE: dict[str, Row] = {
 }
 
 NOT_HERE = {
+    "Device.run_piece": "takes what only dmlgpu.Scan makes",
     "Device.bind": "takes what only dmlgpu.planning.plan and the DirectML face make",
 }
 
@@ -747,7 +782,7 @@ def test_wrong_adapters_in_the_environment(monkeypatch: pytest.MonkeyPatch, valu
     for call in (dmlgpu.default_device, dmlgpu.Device, lambda: dmlgpu.cumulative_sum([1])):
         if value == " ":
             continue
-        with pytest.raises(dmlgpu.errors.AdapterNotFoundError, match=r"^DMLGPU_ADAPTER .*available: 0: ") as caught:
+        with pytest.raises(dmlgpu.errors.AdapterNotFoundError, match=r"^DMLGPU_ADAPTER .*there are: 0: ") as caught:
             call()
         assert len(str(caught.value)) < 1000
 

@@ -179,7 +179,7 @@ BAD = {
     ),
     "no row": ("--axis shape=7 --axis axis=3", "these values leave no row"),
     "axis and quick": ("--quick --axis type=int8", "--axis chooses rows, and --quick has its own"),
-    "unknown device": ("--quick --device frob", "device 'frob' matches no adapter; available: "),
+    "unknown device": ("--quick --device frob", "device 'frob' is in no adapter's summary"),
     "no samples": ("--min-samples 0", "argument --min-samples: '0' is not a whole number from 1 to 10000"),
     "no noise": ("--max-noise -1", "argument --max-noise: '-1' is not a number above 0"),
     "no time": ("--timeout nan", "argument --timeout: 'nan' is not a number above 0"),

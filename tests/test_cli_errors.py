@@ -34,7 +34,7 @@ BAD = {
     "unknown type": ("cumsum v.npy --dtype float99", "argument --dtype: invalid choice: 'float99'"),
     "rounding to integers": ("round v.npy --dtype int32", "argument --dtype: invalid choice: 'int32'"),
     "unknown mode": ("round v.npy --mode up", "argument --mode: invalid choice: 'up'"),
-    "unknown device": ("cumsum v.npy --device frob", "device 'frob' matches no adapter; available: "),
+    "unknown device": ("cumsum v.npy --device frob", "device 'frob' is in no adapter's summary"),
     "device index too high": ("cumsum v.npy --device 99", "device 99 is not the index of an adapter"),
     "exclusive with initial": ("cumsum v.npy --exclusive --include-initial", "include_initial and exclusive"),
     "single number": ("cumsum zero.npy", "zero.npy holds a single number"),

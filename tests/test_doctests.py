@@ -23,7 +23,7 @@ def test_examples(device: dmlgpu.Device, name: str) -> None:
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("name", ["dmlgpu.arrays.functions", "dmlgpu.arrays.array"])
+@pytest.mark.parametrize("name", ["dmlgpu.arrays.functions", "dmlgpu.arrays.array", "dmlgpu.arrays.pieces"])
 def test_every_public_function_has_an_example(name: str) -> None:
     module = importlib.import_module(name)
     finder = doctest.DocTestFinder(exclude_empty=False)

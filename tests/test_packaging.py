@@ -152,10 +152,10 @@ def test_it_computes_outside_the_checkout(kind: str, way: str, request: pytest.F
     assert reference.first_difference(y, reference.cumulative(x, "sum", axis=1)) is None
 
 
-def blocks(language: str) -> list[tuple[str, str]]:
+def blocks(language: str, page: str = README) -> list[tuple[str, str]]:
     """Return the README's code blocks in a language, each with the ``text`` block that follows it, if one does."""
     pattern = rf"^```{language}\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?"
-    return [(code, output or "") for code, output in re.findall(pattern, README, re.MULTILINE | re.DOTALL)]
+    return [(code, output or "") for code, output in re.findall(pattern, page, re.MULTILINE | re.DOTALL)]
 
 
 def shown(text: str) -> str:
@@ -168,6 +168,16 @@ def test_readme_python(number: int, installed: Environment, tmp_path: Path) -> N
     code, output = blocks("python")[number]
     assert output
     assert run([installed.python, "-c", code], tmp_path) == shown(output)
+
+
+LARGE = (ROOT / "docs" / "large.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("number", range(len(blocks("python", LARGE))))
+def test_python_of_the_guide_for_pieces(number: int, installed: Environment, tmp_path: Path) -> None:
+    code, output = blocks("python", LARGE)[number]
+    assert output
+    assert run([installed.python, "-c", code], tmp_path) == output
 
 
 @pytest.mark.parametrize("number", range(len(blocks("console"))))

@@ -43,7 +43,7 @@ _MODES = {
     "half_away": RoundingMode.HALF_AWAY,
 }
 
-_PRECISIONS = {precision.value: precision for precision in Precision}
+PRECISIONS = {precision.value: precision for precision in Precision}
 
 _MAX_APART_BYTES = 2**30
 """Scans of more bytes from the host are done in place, which takes up to four times as long, but half the memory."""
@@ -375,7 +375,7 @@ class _Scan(NamedTuple):  # which is made and hashed quicker than a dataclass
         precision: str = Precision.DEFAULT.value,
     ) -> _Scan:
         """Return what a caller's arguments mean."""
-        accumulate = choice(precision, "precision", _PRECISIONS)
+        accumulate = choice(precision, "precision", PRECISIONS)
         include_initial, exclusive = flag(include_initial, "include_initial"), flag(exclusive, "exclusive")
         scan = cls(operator, include_initial, exclusive, flag(reverse, "reverse"), accumulate)
         if include_initial and exclusive:
@@ -412,7 +412,7 @@ def _scan(
     """Do what `cumulative_sum` says, for either operator."""
     array = _checked(x)
     along = _scan_axis(axis, array.ndim)
-    element = _scan_element(by_dtype(array.dtype), dtype, out)
+    element = scan_element(by_dtype(array.dtype), dtype, out)
     check_precision(scan.precision, scan.operator, element)
     sizes = list(array.shape)
     sizes[along] += 1 if scan.include_initial else 0
@@ -448,7 +448,7 @@ def _scan_axis(axis: SupportsIndex | None, rank: int) -> int:
     return resolve_axis(integer(axis, "axis"), rank)
 
 
-def _scan_element(source: ElementType, dtype: DTypeLike | None, out: NDArray[Any] | DeviceArray | None) -> ElementType:
+def scan_element(source: ElementType, dtype: DTypeLike | None, out: NDArray[Any] | DeviceArray | None) -> ElementType:
     """Return the element type of the result: that of `dtype`, else of `out`, else what `source` is promoted to."""
     if dtype is None:
         if not isinstance(out, np.ndarray | DeviceArray):

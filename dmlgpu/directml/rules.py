@@ -60,7 +60,7 @@ from .structs import (
     DML_TENSOR_DESC,
     OperatorStruct,
     ScanStruct,
-    bytes_of,
+    least_size,
 )
 
 __all__ = [
@@ -228,7 +228,7 @@ def _check_dimensions(tensor: DML_BUFFER_TENSOR_DESC, where: str) -> None:
         raise invalid_argument(f"{where} has DimensionCount {count}; it must be 1 to {DML_TENSOR_DIMENSION_COUNT_MAX1}")
     if 0 in tensor.Sizes:
         raise invalid_argument(f"{where} has Sizes {tensor.Sizes}; no size may be 0")
-    elements = math.prod(tensor.Sizes)
+    elements = layout(tensor).count
     if elements > MAX_ELEMENTS:
         raise invalid_argument(f"{where} has Sizes {tensor.Sizes}, {elements} elements; at most 2^32-1 are allowed")
 
@@ -252,14 +252,14 @@ def _check_bytes(tensor: DML_BUFFER_TENSOR_DESC, element: ElementType, where: st
             "its elements included, is at most 2^32-1 elements"
         )
     total = tensor.TotalTensorSizeInBytes
-    least = bytes_of(end, element.itemsize)
+    least = least_size(element.itemsize, tensor.Sizes, tensor.Strides)
     if total < least:
         raise invalid_argument(
             f"{where} has TotalTensorSizeInBytes {total} while {_shape(tensor)} need at least {least}"
         )
     if total % 4:
         raise invalid_argument(f"{where} has TotalTensorSizeInBytes {total}; it must be a multiple of 4")
-    most = bytes_of(MAX_ELEMENTS, element.itemsize)
+    most = least_size(element.itemsize, (MAX_ELEMENTS,), None)
     if total > most:
         raise invalid_argument(
             f"{where} has TotalTensorSizeInBytes {total}; the total size of a tensor is at most 2^32-1 elements, which "

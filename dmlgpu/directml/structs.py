@@ -67,15 +67,10 @@ __all__ = [
 ]
 
 
-def bytes_of(elements: int, itemsize: int) -> int:
-    """Return the bytes of so many elements, rounded up to a multiple of 4."""
-    return ceil_div(elements * itemsize, 4) * 4
-
-
 def least_size(itemsize: int, sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
     """Return the bytes up to the end of the last element, rounded up to a multiple of 4; no size may be 0."""
     _, end = Layout(sizes, packed_strides(sizes) if strides is None else strides).extent
-    return bytes_of(end, itemsize)
+    return ceil_div(end * itemsize, 4) * 4
 
 
 def DMLCalcBufferTensorSize(  # noqa: N802

@@ -59,27 +59,6 @@ _HELP = {
     "win32": "install your GPU vendor's driver; Direct3D 12 or Vulkan must be available",
 }
 
-_FLOAT64_FEATURES = by_name("float64").features
-
-_NEEDED = {
-    "max-bind-groups": 1,
-    "max-bindings-per-bind-group": 4,
-    "max-buffer-size": 2**17,  # the uniforms of many passes
-    "max-compute-invocations-per-workgroup": 256,
-    "max-compute-workgroup-size-x": 256,
-    "max-compute-workgroup-size-y": 1,
-    "max-compute-workgroup-size-z": 1,
-    "max-compute-workgroup-storage-size": 16_384,
-    "max-compute-workgroups-per-dimension": 2,
-    "max-storage-buffer-binding-size": 3 * 256,  # with the largest alignment that WebGPU has
-    "max-storage-buffers-per-shader-stage": 3,
-    "max-uniform-buffer-binding-size": 176,
-    "max-uniform-buffers-per-shader-stage": 1,
-}
-"""The least limits that every kernel can keep to. WebGPU's defaults are larger."""
-
-_warned = False
-
 
 @dataclass(frozen=True)
 class AdapterDescription:
@@ -211,11 +190,11 @@ def choose(adapters: Sequence[AdapterDescription], choice: str | int | None, ori
         index = int(choice) if isinstance(choice, int) or len(choice) <= _MAX_INDEX_DIGITS else None
         if index is None or not 0 <= index < len(adapters):
             named = shown(choice if index is None else index)
-            raise AdapterNotFoundError(f"{origin} {named} is not the index of an adapter; available: {available}")
+            raise AdapterNotFoundError(f"{origin} {named} is not the index of an adapter; there are: {available}")
         return adapters[index]
     matches = [adapter for adapter in adapters if choice.casefold() in adapter.summary.casefold()]
     if not matches:
-        raise AdapterNotFoundError(f"{origin} {shown(choice)} matches no adapter; available: {available}")
+        raise AdapterNotFoundError(f"{origin} {shown(choice)} is in no adapter's summary; there are: {available}")
     return min(matches, key=lambda a: (_rank(_BACKENDS, a.backend), a.index))
 
 
@@ -230,6 +209,28 @@ def select_adapter(choice: str | int | None = None) -> AdapterDescription:
     if choice is not None:
         return choose(devices(), choice, "device")
     return choose(devices(), os.environ.get(ENVIRONMENT_VARIABLE), ENVIRONMENT_VARIABLE)
+
+
+_FLOAT64_FEATURES = by_name("float64").features
+
+_NEEDED = {
+    "max-bind-groups": 1,
+    "max-bindings-per-bind-group": 4,
+    "max-buffer-size": 2**17,  # the uniforms of many passes
+    "max-compute-invocations-per-workgroup": 256,
+    "max-compute-workgroup-size-x": 256,
+    "max-compute-workgroup-size-y": 1,
+    "max-compute-workgroup-size-z": 1,
+    "max-compute-workgroup-storage-size": 16_384,
+    "max-compute-workgroups-per-dimension": 2,
+    "max-storage-buffer-binding-size": 3 * 256,  # with the largest alignment that WebGPU has
+    "max-storage-buffers-per-shader-stage": 3,
+    "max-uniform-buffer-binding-size": 176,
+    "max-uniform-buffers-per-shader-stage": 1,
+}
+"""The least limits that every kernel can keep to. WebGPU's defaults are larger."""
+
+_warned = False
 
 
 def open_adapter(adapter: AdapterDescription, limits: Mapping[str, int] | None) -> Any:

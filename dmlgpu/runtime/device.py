@@ -33,6 +33,7 @@ from ..errors import (
 )
 from ..layout import ceil_div
 from ..planning.dispatch import Plan
+from ..planning.pieces import CARRY_WORDS, plan_piece
 from ..planning.plan import KERNELS, plan_problem
 from ..planning.problem import ElementwiseProblem, ScanProblem
 from ..sections import Section
@@ -59,11 +60,6 @@ from .wgpu_private import check_process, claim_process, companion_of, end_calls_
 
 __all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter", "wrap_buffer"]
 
-_open: dict[str, Device] = {}
-"""The devices that calls share, by the adapter's summary."""
-_chosen: dict[str | int, Device] = {}
-"""The same, by what ``device=`` or the environment has named."""
-_opening = Section()
 _setting_up = Section()
 
 _PROBLEMS = ScanProblem | ElementwiseProblem
@@ -469,6 +465,61 @@ class Device:
                 keep=source.temporary and target.temporary,
             )
 
+    def run_piece(
+        self,
+        problem: ScanProblem,
+        source: Buffer,
+        target: Buffer,
+        carries: NDArray[np.uint32] | None,
+        *,
+        unfinished: bool,
+    ) -> NDArray[np.uint32] | None:
+        """Run a scan over a piece of longer slices.
+
+        Parameters
+        ----------
+        problem, source, target
+            As in `run`, with what `dmlgpu.planning.pieces.plan_piece` says of pieces.
+        carries : ndarray of uint32, shape (slices, CARRY_WORDS), or None
+            What the piece before it returned; None for the first.
+        unfinished : bool
+            Whether a piece follows.
+
+        Returns
+        -------
+        ndarray of uint32, shape (slices, CARRY_WORDS), or None
+            What the piece after it takes; None if there is none.
+
+        Raises
+        ------
+        DeviceReleasedError, ReleasedArrayError
+            If the device or a buffer is gone.
+        """
+        with self.use(source, target):
+            one_buffer = source.gpu_buffer is target.gpu_buffer
+            piece = plan_piece(
+                problem, self.limits, one_buffer=one_buffer, continued=carries is not None, unfinished=unfinished
+            )
+            scratch = self._memory.temporary(self, piece.plan.state_bytes)
+            try:
+                words = np.zeros((problem.slices, piece.slice_words), np.uint32)
+                if carries is not None:
+                    words[:, piece.before : piece.before + CARRY_WORDS] = carries
+                    self._transfers.write(scratch, 0, words)
+                self._executor.run(
+                    piece.plan,
+                    source.gpu_buffer,
+                    target.gpu_buffer,
+                    self.limits.dispatch_elements,
+                    scratch=scratch.gpu_buffer,
+                )
+                if not unfinished:
+                    return None
+                self._transfers.read(scratch, 0, words)
+                return words[:, piece.after : piece.after + CARRY_WORDS].copy()
+            finally:
+                scratch.release()
+
     def compile(self, plan: Plan) -> None:
         """Compile the pipelines of a plan, so that binding it does not have to."""
         instance(plan, "plan", Plan, "make one with dmlgpu.planning.plan")
@@ -609,6 +660,11 @@ def _room(buffer: Buffer, offset: int, out: NDArray[Any]) -> tuple[NDArray[Any],
     if not plain.flags.writeable:
         raise ArgumentError("out is read-only: give an array that can be written, such as out.copy()")
     return plain, _check_range(buffer, offset, plain, "out")
+
+
+_open: dict[str, Device] = {}
+_chosen: dict[str | int, Device] = {}
+_opening = Section()
 
 
 def default_device() -> Device:

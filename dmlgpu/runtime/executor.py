@@ -134,7 +134,9 @@ class Executor:
         self._written = 0
         self._batching = False
 
-    def run(self, plan: Plan, source: Any, target: Any, max_elements: int, *, keep: bool = False) -> None:
+    def run(
+        self, plan: Plan, source: Any, target: Any, max_elements: int, *, keep: bool = False, scratch: Any = None
+    ) -> None:
         """Record the passes of a plan over two wgpu buffers, which may be the same, and submit them.
 
         Parameters
@@ -148,18 +150,20 @@ class Executor:
         keep : bool
             Whether this plan object is likely to be run over these buffers again, so that what is made for it is kept
             until `forget` is called with one of them.
+        scratch : wgpu.GPUBuffer, optional
+            Memory for what passes leave to each other, of ``plan.state_bytes`` at least; by default one that all share.
         """
         try:
             if keep and len(plan.passes) <= _KEPT_PASSES:
                 self._record(self._keep(plan, source, target).steps, max_elements)
             else:
-                scratch = (self._scratch_of(plan.state_bytes), 0)
+                state = (self._scratch_of(plan.state_bytes) if scratch is None else scratch, 0)
                 pipelines = self._compiled(plan)
                 for start in range(0, len(pipelines), _MAX_PASSES):
                     some = slice(start, start + _MAX_PASSES)
                     # All that reads the old uniforms is submitted before new ones are written.
                     self.flush(writes=False)
-                    steps = self._steps(plan.passes[some], pipelines[some], source, target, scratch, self._uniforms)
+                    steps = self._steps(plan.passes[some], pipelines[some], source, target, state, self._uniforms)
                     self._record(steps, max_elements)
                 self.flush()
             if not self._batching:

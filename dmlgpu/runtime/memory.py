@@ -64,8 +64,8 @@ def create_buffer(gpu_device: Any, nbytes: int, usage: int, *, size: int = 0, ma
     size = max(ceil_div(nbytes, 4) * 4, min(size, limit), 16)
     if size > limit:
         raise DeviceMemoryError(
-            f"an array of {shown(nbytes)} bytes is larger than the device's largest buffer ({limit} bytes): split it, "
-            "or choose another device"
+            f"an array of {shown(nbytes)} bytes is larger than the device's largest buffer ({limit} bytes): scan it "
+            "in pieces with dmlgpu.Scan, work on it in parts, or choose another device"
         )
     try:
         return gpu_device.create_buffer(size=size, usage=usage, mapped_at_creation=mapped)

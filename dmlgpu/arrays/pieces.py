@@ -1,0 +1,534 @@
+"""A scan over an axis that comes in pieces, with the bits of one scan over the whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from ..arguments import choice, flag, integer
+from ..dtypes import ElementType, by_argument, by_dtype, by_name
+from ..errors import ArgumentError, ArrayTypeError, DeviceError, with_type
+from ..layout import check_sizes, resolve_axis
+from ..lazy import resolve_device
+from ..planning.pieces import CARRY_WORDS, max_bytes, max_length, max_slices
+from ..planning.problem import Operator, Precision, check_precision, scan_problem
+from ..planning.windows import TILE
+from .array import DeviceArray
+from .functions import PRECISIONS, PrecisionName, scan_element
+from .host import host_array, host_empty
+from .tensors import Tensor, assign, empty, packed, upload
+
+if TYPE_CHECKING:
+    from ..runtime.device import Device
+
+__all__ = ["Scan"]
+
+_OPERATORS = {operator.value: operator for operator in Operator}
+_VERSION = 1
+_MAGIC = b"dmlgpu scan\n"
+_DIGEST_BYTES = 32
+
+Array = NDArray[Any] | DeviceArray
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What all pieces of a scan have in common."""
+
+    operator: Operator
+    precision: Precision
+    exclusive: bool
+    reverse: bool
+    axis: int
+    sizes: tuple[int, ...]
+    """Of a piece, but for the axis, which is 0 here."""
+    source: ElementType
+    element: ElementType
+
+    def cube(self, length: int) -> tuple[int, int, int]:
+        """Return the shape of a piece that is so long, with the dimensions before and after the axis as one each."""
+        return math.prod(self.sizes[: self.axis]), length, math.prod(self.sizes[self.axis + 1 :])
+
+    def with_length(self, length: int) -> tuple[int, ...]:
+        """Return the shape of a piece that is so long."""
+        return (*self.sizes[: self.axis], length, *self.sizes[self.axis + 1 :])
+
+
+class Scan:
+    """A cumulative sum or product along an axis whose elements come piece by piece.
+
+    The results together have the bits of one call of `cumulative_sum` or `cumulative_prod` on the whole, however it is
+    cut. A result is returned as soon as it is settled: those of 4096 elements together, because a later element of
+    the same tile can make all of them exceptional.
+
+    Parameters
+    ----------
+    operator : {"sum", "product"}
+        What to compute.
+    axis : int
+        The axis along which the pieces follow each other, counted from the end if negative.
+    dtype : dtype, optional
+        The type of the results, as in `cumulative_sum`.
+    exclusive, reverse : bool, default False
+        As in `cumulative_sum`. With `reverse` the pieces come from the end of the axis, each in its natural order.
+    precision : {"default", "compensated"}
+        As in `cumulative_sum`.
+    device : Device, str, int or None
+        As in `cumulative_sum`; where pieces are DeviceArrays, None is their device.
+
+    Raises
+    ------
+    ArrayTypeError, ArgumentError
+        If an argument has a type or a value that does not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, dmlgpu
+    >>> x = np.random.default_rng(1).random(10_000, dtype=np.float32)
+    >>> scan = dmlgpu.Scan("sum", axis=0)
+    >>> settled = [scan.push(x[:3000]), scan.push(x[3000:9000]), scan.push(x[9000:]), scan.finish()]
+    >>> [len(part) for part in settled]
+    [0, 8192, 0, 1808]
+    >>> bool((np.concatenate(settled) == dmlgpu.cumulative_sum(x)).all())
+    True
+    """
+
+    def __init__(
+        self,
+        operator: Literal["sum", "product"],
+        *,
+        axis: SupportsIndex,
+        dtype: DTypeLike | None = None,
+        exclusive: bool = False,
+        reverse: bool = False,
+        precision: PrecisionName = "default",
+        device: Device | str | int | None = None,
+    ) -> None:
+        self._operator = choice(operator, "operator", _OPERATORS)
+        self._axis = integer(axis, "axis")
+        self._exclusive, self._reverse = flag(exclusive, "exclusive"), flag(reverse, "reverse")
+        self._precision = choice(precision, "precision", PRECISIONS)
+        self._dtype = dtype
+        self._device = device
+        self._kind: _Kind | None = None
+        self._length = 0
+        self._carries: NDArray[np.uint32] | None = None
+        self._pending: list[NDArray[Any]] = []
+        self._treatment: _Treatment | None = None
+        self._finished = False
+
+    @property
+    def length(self) -> int:
+        """The elements of each slice that were pushed."""
+        return self._length
+
+    @property
+    def settled(self) -> int:
+        """The elements of each slice whose results were returned."""
+        return self._length - self._pending_length
+
+    @property
+    def _pending_length(self) -> int:
+        return sum(part.shape[1] for part in self._pending)
+
+    @property
+    def finished(self) -> bool:
+        """Whether `finish` was called."""
+        return self._finished
+
+    def __repr__(self) -> str:
+        ended = ", finished" if self._finished else ""
+        count = f"{self._length} elements, {self.settled} settled"
+        return f"<dmlgpu.Scan {self._operator.value} axis={self._axis}: {count}{ended}>"
+
+    def push(self, block: ArrayLike | DeviceArray) -> Array:
+        """Take the next piece along the axis, and return the results that are settled.
+
+        Parameters
+        ----------
+        block : array_like or DeviceArray
+            Of the same type and shape as the pieces before it, but for the length along the axis, which may be
+            anything, 0 included. It is free to be changed afterwards.
+
+        Returns
+        -------
+        ndarray or DeviceArray
+            As `block` came. The next results along the axis in traversal order, as many as are settled, in the natural
+            order of the axis.
+
+        Raises
+        ------
+        ArrayTypeError, ArgumentError, AxisError
+            If the piece does not fit, or `finish` was called. The scan is as it was before the call.
+        DeviceError, DeviceMemoryError, HostMemoryError
+            If the device was lost, treats subnormal numbers in another way than the one before, or has no room.
+        """
+        self._check_open()
+        array = block if isinstance(block, DeviceArray) else host_array(block, "block")
+        check_sizes(array.shape, "block")
+        kind = self._kind_of(array)
+        length = array.shape[kind.axis]
+        cube = array.reshape(kind.cube(length))
+        waiting = self._pending_length
+        whole = (waiting + length) // TILE * TILE
+        parts: list[Array] = []
+        rest = 0
+        if whole:
+            rest = whole - waiting
+            first = TILE - waiting if waiting else 0
+            if first:
+                parts.append(_joined(kind, [*self._pending, _cut(kind, cube, 0, first)]))
+            if first < rest:
+                parts.append(_cut(kind, cube, first, rest))
+        result, carries = self._compute(kind, parts, array, unfinished=True)
+        left = _host_copy(_cut(kind, cube, rest, length))
+        pending = [left] if whole else [*self._pending, left]
+        self._kind, self._carries, self._length = kind, carries, self._length + length
+        self._pending = [part for part in pending if part.shape[1]]
+        return result
+
+    def finish(self) -> NDArray[Any]:
+        """Return the results that are not settled yet, and end the scan.
+
+        Returns
+        -------
+        ndarray
+            The last results along the axis, fewer than 4096 of each slice; an ndarray also where pieces were
+            DeviceArrays, as these results wait in memory of the host.
+
+        Raises
+        ------
+        ArgumentError
+            If it was called before, or nothing was pushed.
+        """
+        self._check_open()
+        if self._kind is None:
+            raise ArgumentError("nothing was pushed, so there are no results and no shape: push a piece first")
+        parts = [_joined(self._kind, self._pending)] if self._pending else []
+        empty_host = host_empty(self._kind.with_length(0), self._kind.source)
+        result, _ = self._compute(self._kind, parts, empty_host, unfinished=False)
+        self._finished, self._pending, self._carries = True, [], None
+        assert isinstance(result, np.ndarray)
+        return result
+
+    def _check_open(self) -> None:
+        if self._finished:
+            raise ArgumentError("this scan is finished: make a new dmlgpu.Scan for other slices")
+
+    def _kind_of(self, array: Array) -> _Kind:
+        """Return what the pieces are like, by the first one; raise an error for one that is not."""
+        axis = resolve_axis(self._axis, array.ndim)
+        sizes = (*array.shape[:axis], 0, *array.shape[axis + 1 :])
+        source = by_dtype(array.dtype, "block")
+        if self._kind is None:
+            element = scan_element(source, self._dtype, None)
+            check_precision(self._precision, self._operator, element)
+            return _Kind(self._operator, self._precision, self._exclusive, self._reverse, axis, sizes, source, element)
+        expected = self._kind
+        if len(sizes) != len(expected.sizes) or sizes != expected.sizes:
+            wanted = ", ".join("any" if i == expected.axis else str(n) for i, n in enumerate(expected.sizes))
+            raise ArgumentError(
+                f"block has shape {array.shape} while the pieces before it have ({wanted}): cut the array along axis "
+                f"{expected.axis} only"
+            )
+        if source is not expected.source:
+            raise ArrayTypeError(
+                f"block has dtype {source} while the pieces before it have {expected.source}: convert it with "
+                f"astype('{expected.source}')"
+            )
+        return expected
+
+    def _compute(
+        self, kind: _Kind, parts: Sequence[Array], like: Array, *, unfinished: bool
+    ) -> tuple[Array, NDArray[np.uint32] | None]:
+        """Return the results of parts that follow each other, of the kind of `like`, and the carries after them."""
+        length = sum(part.shape[1] for part in parts)
+        sizes = kind.with_length(length)
+        check_sizes(sizes, "the result")
+        home = like.device if isinstance(like, DeviceArray) else None
+        wanted = None if self._device is None else resolve_device(self._device)
+        if home is not None and wanted is not None and wanted is not home:
+            raise ArgumentError(
+                f"block is on the device {home.summary!r} while device= names {wanted.summary!r}: leave device= away, "
+                "or move it with to_device"
+            )
+        if math.prod(sizes) == 0:
+            return _new(kind, sizes, home), self._carries
+        device = home or wanted or resolve_device(None)
+        self._check_device(device, kind)
+        result = _new(kind, sizes, home)
+        cube = result.reshape(kind.cube(length))
+        carries, begin = self._carries, 0
+        with device.section:
+            for part in parts:
+                end = begin + part.shape[1]
+                carries = _run(kind, device, part, _cut(kind, cube, begin, end), carries, unfinished=unfinished)
+                begin = end
+        return result, carries
+
+    def _check_device(self, device: Device, kind: _Kind) -> None:
+        """Refuse a device that would give other bits than the one before it."""
+        if kind.element.kind != "float":
+            return
+        if self._treatment is None:
+            self._treatment = _Treatment.of(device)
+            return
+        here = _Treatment.of(device)
+        if here.kept != self._treatment.kept:
+            raise DeviceError(
+                f"the scan so far was computed on {self._treatment}, and {here}: their results would differ; go on "
+                "with a device that treats them as the first one did"
+            )
+
+    @property
+    def state(self) -> bytes:
+        """All that `resume` needs to go on: at most 4095 elements and 32 bytes of each slice, and a checksum.
+
+        The bytes are the same on every system; the format has a version.
+
+        Raises
+        ------
+        ArgumentError
+            If the scan is finished.
+        """
+        self._check_open()
+        kind = self._kind
+        header: dict[str, Any] = {
+            "operator": self._operator.value,
+            "axis": self._axis,
+            "exclusive": self._exclusive,
+            "reverse": self._reverse,
+            "precision": self._precision.value,
+            "dtype": None if self._dtype is None else by_argument(self._dtype).name,
+            "length": self._length,
+        }
+        body = b""
+        if kind is not None:
+            carries = self._carries is not None
+            header |= {"sizes": kind.sizes, "source": kind.source.name, "carries": carries}
+            if self._treatment is not None:
+                header |= {"device": self._treatment.device, "subnormals": self._treatment.kept}
+            if self._carries is not None:
+                body += self._carries.astype("<u4", copy=False).tobytes()
+            if self._pending:
+                body += _little(_joined(kind, self._pending)).tobytes()
+        text = json.dumps(header, sort_keys=True).encode()
+        content = _MAGIC + _VERSION.to_bytes(4, "little") + len(text).to_bytes(4, "little") + text + body
+        return content + hashlib.sha256(content).digest()
+
+    @classmethod
+    def resume(cls, state: bytes, *, device: Device | str | int | None = None) -> Self:
+        """Return a scan that goes on where another one was when its `state` was read.
+
+        Parameters
+        ----------
+        state : bytes
+            What `state` gave, in this process or another, on this system or another.
+        device : Device, str, int or None
+            As for a new scan; any device that treats subnormal numbers as the one before did.
+
+        Raises
+        ------
+        ArrayTypeError
+            If `state` is not of bytes.
+        ArgumentError
+            If it is no state, of another version, or damaged.
+
+        Examples
+        --------
+        >>> import numpy as np, dmlgpu
+        >>> x = np.arange(10_000)
+        >>> scan = dmlgpu.Scan("sum", axis=0)
+        >>> before = scan.push(x[:5000])
+        >>> later = dmlgpu.Scan.resume(scan.state)
+        >>> after = [later.push(x[5000:]), later.finish()]
+        >>> bool((np.concatenate([before, *after]) == np.cumsum(x)).all())
+        True
+        """
+        header, body = _unpacked(state)
+        scan = cls(
+            header["operator"],
+            axis=header["axis"],
+            dtype=header["dtype"],
+            exclusive=header["exclusive"],
+            reverse=header["reverse"],
+            precision=header["precision"],
+            device=device,
+        )
+        if "sizes" in header:
+            source = by_name(header["source"])
+            element = scan_element(source, header["dtype"], None)
+            kind = _Kind(
+                scan._operator,
+                scan._precision,
+                scan._exclusive,
+                scan._reverse,
+                resolve_axis(scan._axis, len(header["sizes"])),
+                tuple(header["sizes"]),
+                source,
+                element,
+            )
+            outer, _, inner = kind.cube(0)
+            words = outer * inner * CARRY_WORDS if header["carries"] else 0
+            if header["carries"]:
+                carries = np.frombuffer(body, "<u4", words).astype(np.uint32)
+                scan._carries = carries.reshape(outer, inner, CARRY_WORDS)
+            waiting = np.frombuffer(body, _little_dtype(source), offset=4 * words).astype(source.dtype)
+            if waiting.size:
+                scan._pending = [waiting.reshape(outer, -1, inner)]
+            if "device" in header:
+                scan._treatment = _Treatment(header["device"], header["subnormals"])
+            scan._kind, scan._length = kind, header["length"]
+        return scan
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Scan.resume, (self.state,)
+
+
+@dataclass(frozen=True)
+class _Treatment:
+    """Which subnormal numbers a device keeps, on which results depend."""
+
+    device: str
+    kept: Mapping[str, bool]
+
+    @classmethod
+    def of(cls, device: Device) -> _Treatment:
+        return cls(device.summary, dict(device.subnormals()))
+
+    def __str__(self) -> str:
+        kept = [f"{'keeps' if keeps else 'flushes'} subnormal numbers in {name}s" for name, keeps in self.kept.items()]
+        return f"{self.device!r}, which {' and '.join(kept)}"
+
+
+def _new(kind: _Kind, sizes: tuple[int, ...], home: Device | None) -> Array:
+    return host_empty(sizes, kind.element) if home is None else DeviceArray(empty(home, kind.element, sizes))
+
+
+def _cut(kind: _Kind, cube: Any, begin: int, end: int) -> Any:
+    """Return elements of the axis of a cube, counted in traversal order, in their natural order."""
+    length = cube.shape[1]
+    return cube[:, length - end : length - begin] if kind.reverse else cube[:, begin:end]
+
+
+def _host_copy(cube: Array) -> NDArray[Any]:
+    return cube.numpy() if isinstance(cube, DeviceArray) else cube.copy()
+
+
+def _joined(kind: _Kind, parts: Sequence[Array]) -> NDArray[Any]:
+    """Return cubes that follow each other in traversal order as one, in natural order."""
+    cubes = [part.numpy() if isinstance(part, DeviceArray) else part for part in parts]
+    return np.concatenate(cubes[::-1] if kind.reverse else cubes, axis=1)
+
+
+def _little_dtype(element: ElementType) -> np.dtype[Any]:
+    return element.dtype.newbyteorder("<")
+
+
+def _little(x: NDArray[Any]) -> NDArray[Any]:
+    return x.astype(x.dtype.newbyteorder("<"), copy=False)
+
+
+def _unpacked(state: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return the header and the body of a state whose checksum is right."""
+    if not isinstance(state, bytes | bytearray | memoryview):
+        raise ArrayTypeError(f"state is {with_type(state)}; give the bytes that a Scan has as .state")
+    state = bytes(state)
+    if not state.startswith(_MAGIC):
+        raise ArgumentError("state is none of a dmlgpu.Scan: give the bytes that one has as .state")
+    numbers = state[len(_MAGIC) : len(_MAGIC) + 8]
+    version = int.from_bytes(numbers[:4], "little")
+    if len(numbers) == 8 and version != _VERSION:
+        raise ArgumentError(
+            f"state has version {version}, and this dmlgpu reads version {_VERSION}: resume with the one that made it"
+        )
+    content, digest = state[:-_DIGEST_BYTES], state[-_DIGEST_BYTES:]
+    if len(numbers) < 8 or hashlib.sha256(content).digest() != digest:
+        raise ArgumentError(f"state is damaged: its {len(state)} bytes do not have their checksum; read it again")
+    begin = len(_MAGIC) + 8
+    end = begin + int.from_bytes(numbers[4:], "little")
+    header: dict[str, Any] = json.loads(content[begin:end])
+    return header, content[end:]
+
+
+def _run(
+    kind: _Kind,
+    device: Device,
+    part: Array,
+    out: Array,
+    carries: NDArray[np.uint32] | None,
+    *,
+    unfinished: bool,
+) -> NDArray[np.uint32] | None:
+    """Scan a cube into another, as many slices and elements at a time as the device can bind; return the carries."""
+    outer, length, inner = part.shape
+    itemsize = max(kind.source.itemsize, kind.element.itemsize)
+    most = max_slices(device.limits, itemsize)
+    many = max(1, most // inner)
+    after = np.empty((outer, inner, CARRY_WORDS), np.uint32) if unfinished else None
+    for o in range(0, outer, many):
+        for i in range(0, inner, most):
+            some = np.s_[o : o + many, :, i : i + most]
+            x, y = part[some], out[some]
+            carry = None if carries is None else carries[some[0], some[2]].reshape(-1, CARRY_WORDS)
+            step = max_length(device.limits, itemsize, x.shape[0] * x.shape[2])
+            for begin in range(0, length, step):
+                end = min(begin + step, length)
+                goes_on = unfinished or end < length
+                carry = _run_once(
+                    kind, device, _cut(kind, x, begin, end), _cut(kind, y, begin, end), carry, unfinished=goes_on
+                )
+            if after is not None and carry is not None:
+                after[some[0], some[2]] = carry.reshape(x.shape[0], x.shape[2], CARRY_WORDS)
+    return after
+
+
+def _run_once(
+    kind: _Kind, device: Device, x: Array, y: Array, carry: NDArray[np.uint32] | None, *, unfinished: bool
+) -> NDArray[np.uint32] | None:
+    """Scan what the device can bind at once."""
+    with ExitStack() as temporaries:
+
+        def temporary(tensor: Tensor) -> Tensor:
+            temporaries.callback(tensor.buffer.release)
+            return tensor
+
+        def near(tensor: Tensor) -> bool:
+            low, high = tensor.layout.extent
+            return (high - low) * tensor.element.itemsize <= max_bytes(device.limits)
+
+        if isinstance(x, DeviceArray):
+            source = x._tensor if near(x._tensor) else temporary(packed(x._tensor, kind.source, temporary=True))
+        else:
+            source = temporary(upload(device, x, temporary=True))
+        if isinstance(y, DeviceArray) and near(y._tensor):
+            target = y._tensor
+        else:
+            target = temporary(empty(device, kind.element, y.shape, temporary=True))
+        if source.element is not kind.element:
+            assign(source, target)
+            source = target
+        problem = scan_problem(
+            kind.element,
+            kind.operator,
+            source.layout,
+            target.layout,
+            axis=1,
+            exclusive=kind.exclusive,
+            reverse=kind.reverse,
+            precision=kind.precision,
+        )
+        after = device.run_piece(problem, source.buffer, target.buffer, carry, unfinished=unfinished)
+        if isinstance(y, np.ndarray):
+            device.download(target.buffer, 0, y)
+        elif target is not y._tensor:
+            assign(target, y._tensor)
+    return after

@@ -1,0 +1,332 @@
+"""A scan in pieces has the bits of one call on the whole, and its state goes anywhere."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dmlgpu
+from dmlgpu import reference
+from dmlgpu.arrays import pieces
+from dmlgpu.dtypes import by_name
+from dmlgpu.errors import ArgumentError, ArrayTypeError, AxisError, DeviceError, DmlGpuError
+from dmlgpu.layout import Layout
+from dmlgpu.planning.pieces import CARRY_WORDS, max_bytes, max_length, max_slices, plan_piece
+from dmlgpu.planning.problem import Operator, scan_problem
+from dmlgpu.planning.windows import TILE, Limits
+
+DRAWS = int(os.environ.get("DMLGPU_PIECES_DRAWS", "40"))
+"""Random cuttings; a thousand take some six minutes."""
+DTYPES = ["int8", "uint16", "int32", "uint64", "float16", "float32", "float64"]
+LENGTHS = [0, 1, 5, 100, 4000, 4096, 5000, 9000, 70_000]
+
+Draw = tuple[np.ndarray[Any, Any], dict[str, Any], list[int], bool]
+
+
+def data(random: np.random.Generator, dtype: str, shape: tuple[int, ...], product: bool) -> np.ndarray[Any, Any]:
+    if np.dtype(dtype).kind != "f":
+        return random.integers(0, 100, shape).astype(dtype)
+    x = random.standard_normal(shape)
+    x = np.exp(0.01 * x) if product else x
+    kind = random.integers(4)
+    if kind == 1:  # overflow, in a few tiles only
+        x = x * np.where(random.random(shape) < 1e-4, 6e4 if dtype == "float16" else 1e38, 1)
+    elif kind == 2:
+        x[tuple(random.integers(size) for size in shape)] = random.choice([np.nan, np.inf, -np.inf, 0.0])
+    with np.errstate(over="ignore"):
+        return x.astype(dtype)
+
+
+def draw(seed: int) -> Draw:
+    """Return an array, the arguments of a scan, lengths of pieces, and whether they go to the device first."""
+    random = np.random.default_rng(seed)
+    operator = str(random.choice(["sum", "product"]))
+    dtype = str(random.choice(DTYPES))
+    length = int(random.integers(1, 150_000))
+    shape: tuple[int, ...] = [(length,), (length, 3), (2, length), (2, length, 3)][random.integers(4)]
+    options = {
+        "operator": operator,
+        "axis": shape.index(length) - (len(shape) if random.integers(2) else 0),
+        "dtype": dtype,
+        "exclusive": bool(random.integers(2)),
+        "reverse": bool(random.integers(2)),
+        "precision": "compensated" if (operator, dtype) == ("sum", "float32") and random.integers(2) else "default",
+    }
+    cut = []
+    while sum(cut) < length:
+        cut.append(min(int(random.choice(LENGTHS)), length - sum(cut)))
+    return data(random, dtype, shape, operator == "product"), options, cut, bool(random.integers(2))
+
+
+def whole(x: Any, device: dmlgpu.Device, **options: Any) -> np.ndarray[Any, Any]:
+    if options.pop("operator") == "sum":
+        return np.asarray(dmlgpu.cumulative_sum(x, device=device, **options))
+    options.pop("precision")
+    return np.asarray(dmlgpu.cumulative_prod(x, device=device, **options))
+
+
+def parts_of(x: np.ndarray[Any, Any], axis: int, cut: list[int], reverse: bool) -> Iterator[np.ndarray[Any, Any]]:
+    begin, length = 0, x.shape[axis]
+    for size in cut:
+        span = slice(length - begin - size, length - begin) if reverse else slice(begin, begin + size)
+        yield np.moveaxis(np.moveaxis(x, axis, 0)[span], 0, axis)
+        begin += size
+
+
+def together(results: list[Any], axis: int, reverse: bool) -> np.ndarray[Any, Any]:
+    arrays = [np.asarray(result) for result in results]
+    return np.concatenate(arrays[::-1] if reverse else arrays, axis=axis)
+
+
+def same_bits(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> bool:
+    return (found.dtype, found.shape, found.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
+
+
+@pytest.mark.parametrize("seed", range(DRAWS))
+def test_any_cutting_has_the_bits_of_the_whole(device: dmlgpu.Device, seed: int) -> None:
+    x, options, cut, on_device = draw(seed)
+    axis, reverse = options["axis"], options["reverse"]
+    scan = dmlgpu.Scan(**options, device=device)
+    results = []
+    for number, part in enumerate(parts_of(x, axis, cut, reverse)):
+        result = scan.push(dmlgpu.asarray(part, device) if on_device else part)
+        assert isinstance(result, dmlgpu.DeviceArray) == on_device
+        results.append(result)
+        assert scan.settled == sum(each.shape[axis] for each in results) == scan.length // TILE * TILE
+        if number % 3 == 1:
+            scan = dmlgpu.Scan.resume(scan.state, device=device)
+    results.append(scan.finish())
+    assert scan.finished
+    assert same_bits(together(results, axis, reverse), whole(x, device, **options))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("shape", [(3, 8200, 40), (2, 8200, 200), (2, 400_000)])
+def test_pieces_wider_than_a_binding(device: dmlgpu.Device, dtype: str, shape: tuple[int, ...]) -> None:
+    """Slices, and elements along the axis, are then taken some at a time."""
+    limits = {"max-storage-buffer-binding-size": 2**20, "max-buffer-size": 2**28}
+    x = np.random.default_rng(4).integers(-9, 9, shape).astype(dtype)
+    axis = 1
+    with dmlgpu.Device(device.description, limits=limits) as small:
+        assert x.nbytes > max_bytes(small.limits)
+        for on_device in (False, True):
+            scan = dmlgpu.Scan("sum", axis=axis, dtype=dtype, device=small)
+            parts = parts_of(x, axis, [5000, shape[axis] - 5000], False)
+            results = [scan.push(dmlgpu.asarray(part, small) if on_device else part) for part in parts]
+            found = together([*results, scan.finish()], axis, False)
+            assert same_bits(found, whole(x, device, operator="sum", axis=axis, dtype=dtype))
+
+
+@pytest.mark.parametrize("device_views", [False, True])
+def test_views_of_any_strides(device: dmlgpu.Device, device_views: bool) -> None:
+    base = np.random.default_rng(5).standard_normal((6, 9001, 4)).astype(np.float32)
+    x = base.transpose(2, 1, 0)[::-1, ::-1]
+    scan = dmlgpu.Scan("sum", axis=1, device=device)
+    if device_views:
+        on_device = dmlgpu.asarray(base, device).transpose(2, 1, 0)[::-1, ::-1]
+        results = [scan.push(on_device[:, :5000]), scan.push(on_device[:, 5000:])]
+    else:
+        results = [scan.push(x[:, :5000]), scan.push(x[:, 5000:])]
+    found = together([*results, scan.finish()], 1, False)
+    assert same_bits(found, np.asarray(dmlgpu.cumulative_sum(x, axis=1, device=device)))
+
+
+def test_bits_are_the_references(device: dmlgpu.Device) -> None:
+    """Not only those of the same kernels in one call."""
+    x = np.random.default_rng(6).standard_normal(40_000).astype(np.float32)
+    scan = dmlgpu.Scan("sum", axis=0, device=device)
+    found = together([*(scan.push(part) for part in np.array_split(x, 7)), scan.finish()], 0, False)
+    assert found.tobytes() == np.asarray(reference.cumulative(x, "sum", axis=0)).tobytes()
+
+
+def test_what_was_pushed_is_the_caller_s_again(device: dmlgpu.Device) -> None:
+    x = np.ones(5000, np.int32)
+    scan = dmlgpu.Scan("sum", axis=0, device=device)
+    settled = scan.push(x)
+    x[:] = 100
+    assert scan.finish()[-1] == 5000
+    assert settled.shape == (4096,)
+
+
+def test_types_are_those_of_one_call(device: dmlgpu.Device) -> None:
+    for dtype, expected in (("int8", "int64"), ("uint16", "uint64"), ("bool", "int64"), ("float16", "float16")):
+        x = np.ones(5000, dtype)
+        scan = dmlgpu.Scan("sum", axis=0, device=device)
+        assert scan.push(x).dtype == scan.push(x).dtype == np.dtype(expected)
+        assert scan.finish().dtype == np.dtype(expected)
+    scan = dmlgpu.Scan("sum", axis=0, dtype="float64", device=device)
+    assert scan.push(np.ones(5000, np.int8))[-1] == 4096.0
+
+
+def test_empty_slices(device: dmlgpu.Device) -> None:
+    scan = dmlgpu.Scan("sum", axis=0, device=device)
+    assert scan.push(np.ones((5000, 0), np.float32)).shape == (4096, 0)
+    assert scan.finish().shape == (904, 0)
+    scan = dmlgpu.Scan("sum", axis=0, device=device)
+    assert scan.push(np.ones((0, 4), np.float32)).shape == (0, 4)
+    assert scan.finish().shape == (0, 4)
+
+
+# States
+
+
+def test_a_scan_can_be_pickled_and_goes_on_elsewhere(device: dmlgpu.Device) -> None:
+    x = np.random.default_rng(7).standard_normal((20_000, 3)).astype(np.float32)
+    scan = dmlgpu.Scan("sum", axis=0, exclusive=True, device=device)
+    first = scan.push(x[:7000])
+    with dmlgpu.Device(device.description) as other:
+        later = dmlgpu.Scan.resume(pickle.loads(pickle.dumps(scan.state)), device=other)
+        second = [later.push(x[7000:]), later.finish()]
+    expected = np.asarray(dmlgpu.cumulative_sum(x, axis=0, exclusive=True, device=device))
+    assert same_bits(together([first, *second], 0, False), expected)
+    copied = pickle.loads(pickle.dumps(scan))
+    assert (copied.length, copied.settled) == (scan.length, scan.settled) == (7000, 4096)
+    assert copied.state == scan.state
+
+
+def test_a_state_is_small() -> None:
+    scan = dmlgpu.Scan("sum", axis=0)
+    for _ in range(10):
+        scan.push(np.ones((4096, 2), np.float32))
+    assert len(scan.state) < 2 * 4 * CARRY_WORDS + 700
+    scan.push(np.ones((4095, 2), np.float32))
+    assert len(scan.state) < 2 * 4 * CARRY_WORDS + 700 + 4095 * 2 * 4
+
+
+def test_damaged_states_are_refused() -> None:
+    scan = dmlgpu.Scan("sum", axis=0)
+    scan.push(np.arange(5000))
+    state = scan.state
+    assert dmlgpu.Scan.resume(state).settled == 4096
+    for i in range(0, len(state), 97):
+        changed = bytearray(state)
+        changed[i] ^= 1
+        with pytest.raises(ArgumentError, match=r"^state (is damaged|is none of|has version)"):
+            dmlgpu.Scan.resume(bytes(changed))
+        with pytest.raises(ArgumentError, match=r"^state (is damaged|is none of)"):
+            dmlgpu.Scan.resume(state[:i])
+    version = bytearray(state)
+    version[len(pieces._MAGIC)] = 9
+    with pytest.raises(ArgumentError, match=r"^state has version 9, and this dmlgpu reads version 1: resume with"):
+        dmlgpu.Scan.resume(bytes(version))
+    for wrong in (None, "text", 5, np.zeros(3)):
+        with pytest.raises(ArrayTypeError, match=r"^state is .*; give the bytes that a Scan has as \.state$"):
+            dmlgpu.Scan.resume(wrong)  # type: ignore[arg-type]
+
+
+def test_a_device_that_treats_subnormals_in_another_way_is_refused(
+    device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan = dmlgpu.Scan("sum", axis=0, device=device)
+    scan.push(np.ones(5000, np.float32))
+    state = scan.state
+    before = dict(device.subnormals())
+    monkeypatch.setattr(type(device), "subnormals", lambda _: {name: not kept for name, kept in before.items()})
+    later = dmlgpu.Scan.resume(state, device=device)
+    with pytest.raises(
+        DeviceError, match=r"^the scan so far was computed on '.*', which .*, and '.*', which .*: their"
+    ):
+        later.push(np.ones(5000, np.float32))
+    whole_numbers = dmlgpu.Scan("sum", axis=0, device=device)
+    whole_numbers.push(np.ones(5000, np.int32))  # integers don't care
+
+
+# What does not fit
+
+
+def refused(scan: dmlgpu.Scan, block: Any, error: type[DmlGpuError], text: str) -> None:
+    before = scan.state
+    with pytest.raises(error, match=text):
+        scan.push(block)
+    assert scan.state == before, "nothing is lost"
+
+
+def test_pieces_that_do_not_fit(device: dmlgpu.Device) -> None:
+    scan = dmlgpu.Scan("sum", axis=1, device=device)
+    scan.push(np.ones((2, 5000, 3), np.float32))
+    wanted = r"^block has shape \(.*\) while the pieces before it have \(2, any, 3\): cut the array along axis 1 only$"
+    refused(scan, np.ones((2, 10, 4), np.float32), ArgumentError, wanted)
+    refused(scan, np.ones((2, 10), np.float32), ArgumentError, wanted)
+    refused(scan, np.ones((2, 10, 3)), ArrayTypeError, r"^block has dtype float64 while .* have float32: convert it")
+    refused(scan, np.ones((2, 10, 3), complex), ArrayTypeError, r"^block has dtype complex128")
+    refused(scan, "text", ArrayTypeError, r"^block ")
+    refused(scan, np.float32(1), AxisError, r"^an array of 0 dimensions has no axis")
+    with dmlgpu.Device(device.description) as other:
+        elsewhere = dmlgpu.asarray(np.ones((2, 9000, 3), np.float32), other)
+        refused(scan, elsewhere, ArgumentError, r"^block is on the device .* while device= names")
+    found = together([scan.push(np.ones((2, 10, 3), np.float32)), scan.finish()], 1, False)
+    assert found[0, -1, 0] == 5010
+
+
+def test_a_scan_ends_once(device: dmlgpu.Device) -> None:
+    scan = dmlgpu.Scan("sum", axis=0, device=device)
+    with pytest.raises(ArgumentError, match=r"^nothing was pushed, so there are no results and no shape: push a piece"):
+        scan.finish()
+    scan.push([1, 2])
+    assert scan.finish().tolist() == [1, 3]
+    for call in (lambda: scan.push([1]), scan.finish, lambda: scan.state, lambda: pickle.dumps(scan)):
+        with pytest.raises(ArgumentError, match=r"^this scan is finished: make a new dmlgpu\.Scan for other slices$"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"operator": "mean"}, ArgumentError, r"^operator is 'mean'; it is one of 'sum', 'product'$"),
+        ({"axis": None}, ArrayTypeError, r"^axis is None"),
+        ({"axis": 1.5}, ArrayTypeError, r"^axis is 1\.5"),
+        ({"exclusive": 2}, ArrayTypeError, r"^exclusive is 2 of type int; give True or False$"),
+        ({"reverse": "no"}, ArrayTypeError, r"^reverse is 'no'"),
+        ({"precision": "high"}, ArgumentError, r"^precision is 'high'"),
+    ],
+)
+def test_arguments(options: dict[str, Any], error: type[DmlGpuError], text: str) -> None:
+    with pytest.raises(error, match=text):
+        dmlgpu.Scan(**({"operator": "sum", "axis": 0} | options))
+
+
+def test_arguments_that_the_first_piece_shows_to_be_wrong(device: dmlgpu.Device) -> None:
+    cases: list[tuple[dict[str, Any], type[DmlGpuError], str]] = [
+        ({"precision": "compensated"}, ArgumentError, r"^precision is 'compensated', which is for sums of float32"),
+        ({"dtype": "bool"}, ArrayTypeError, r"^dtype is bool"),
+        ({"dtype": "text"}, ArrayTypeError, r"^dtype "),
+        ({"axis": 3}, AxisError, r"^axis 3 is out of range"),
+        ({"device": "no such device"}, DmlGpuError, r"no such device"),
+    ]
+    for options, error, text in cases:
+        scan = dmlgpu.Scan(**({"operator": "sum", "axis": 0, "device": device} | options))
+        with pytest.raises(error, match=text):
+            scan.push(np.ones(5000))
+
+
+# Plans
+
+
+@pytest.mark.parametrize("software", [False, True])
+@pytest.mark.parametrize("slices", [1, 3, 300, 5000])
+@pytest.mark.parametrize("tiles", [1, 2, 40])
+def test_plans_of_pieces(software: bool, slices: int, tiles: int) -> None:
+    """One box of slices, whose carries are all in the scratch memory at once; flags at the ends only."""
+    limits = Limits(binding_bytes=2**27, software=software)
+    for dtype in ("float16", "float32", "int64"):
+        element = by_name(dtype)
+        many = min(slices, max_slices(limits, element.itemsize))
+        length = min(tiles * TILE, max_length(limits, element.itemsize, many))
+        layout = Layout.packed((many, length))
+        assert layout.count * element.itemsize <= max_bytes(limits)
+        problem = scan_problem(element, Operator.SUM, layout, layout, axis=1)
+        for continued, unfinished in ((False, True), (True, True), (True, False)):
+            piece = plan_piece(problem, limits, one_buffer=False, continued=continued, unfinished=unfinished)
+            passes = piece.plan.passes
+            assert {int(one.params["count"]) for one in passes} == {many}
+            assert bool(passes[0].params["resume"]) == continued
+            assert bool(passes[-1].params["suspend"]) == unfinished
+            assert piece.plan.state_bytes >= 4 * piece.slice_words * many
+            assert all(one.state_bytes <= piece.plan.state_bytes for one in passes)
+            assert {piece.before, piece.after} <= {0, CARRY_WORDS}
+            assert piece.after + CARRY_WORDS <= piece.slice_words
