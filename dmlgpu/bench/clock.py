@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import wgpu
 
+from ..layout import ceil_div
 from ..planning.dispatch import Plan
 from ..runtime.executor import submit
 from ..runtime.wgpu_private import timestamp_period
@@ -93,7 +94,7 @@ def work_of(device: Device, plan: Plan, source: Any, target: Any) -> Work:
         kept: tuple[Any, ...] = ()
         scratch = None
         if plan.state_bytes:
-            size = max(256, -(-plan.state_bytes // 16) * 16)
+            size = max(256, ceil_div(plan.state_bytes, 16) * 16)
             scratch = (device.gpu_device.create_buffer(size=size, usage=wgpu.BufferUsage.STORAGE), 0)
             kept = (scratch[0],)
         steps = device._executor.bind(plan, source, target, scratch).steps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..layout import ceil_div
 from ..planning.dispatch import Pass, PipelineKey, Plan, grid_of
 from ..planning.params import uniforms
 from ..planning.windows import Limits, Range
@@ -54,7 +55,7 @@ in a row."""
 
 def padded(nbytes: int) -> int:
     """Return the size of the buffers in which `nbytes` bytes are copied."""
-    return -(-nbytes // GRAIN) * GRAIN
+    return ceil_div(nbytes, GRAIN) * GRAIN
 
 
 def plan_copy(copy: Copy, nbytes: int, limits: Limits, itemsize: int = 4) -> Plan:
@@ -85,7 +86,7 @@ def plan_copy(copy: Copy, nbytes: int, limits: Limits, itemsize: int = 4) -> Pla
 
 
 def _pass(copy: Copy, part: Range, limits: Limits, itemsize: int) -> Pass:
-    grid = grid_of(-(-part.size // copy.workgroup_bytes), limits)
+    grid = grid_of(ceil_div(part.size, copy.workgroup_bytes), limits)
     params = uniforms(count=part.size // (16 if copy.unit == "vec4" else 4), grid_width=grid[0])
     # "separate" is how the pipeline learns that there is an input, in a buffer of its own.
     slots = (("input", "separate"), ("unit", copy.unit))
