@@ -456,16 +456,17 @@ def test_more_exceptional_tiles_of_words_than_a_loop_may_take(
     check_scan(device, swinging(600 * TILE + 5, "float64"), "product", 0, kernel=kernel)
 
 
-def test_more_exceptional_tiles_in_columns_than_a_loop_may_take(device: Device) -> None:
-    """A row is an iteration there, and each tile is done again for each of two columns."""
+@pytest.mark.parametrize("width", [128, 256])
+def test_more_exceptional_tiles_in_columns_than_a_loop_may_take(device: Device, width: int) -> None:
+    """A row is an iteration there, and each tile is done again for each of two columns; the wider ones are in bands."""
     x = swinging(2 * 65_536 + 5, "float16")
-    columns = np.repeat(x[:, None], 128, axis=1)
+    columns = np.repeat(x[:, None], width, axis=1)
     columns[:, ::2] *= -1  # not all the same
     columns[1:, ::2] *= -1
     expected = reference.cumulative(columns[:, :2], "product", axis=0)
     assert np.isfinite(expected).all()
     found = scan(device, columns, "product", 0)
-    np.testing.assert_array_equal(found.view(np.uint16), np.tile(expected.view(np.uint16), 64))
+    np.testing.assert_array_equal(found.view(np.uint16), np.tile(expected.view(np.uint16), width // 2))
 
 
 def underflow() -> NDArray[np.float32]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dmlgpu import dtypes, reference
 from dmlgpu.layout import Layout
+from dmlgpu.planning import bands
 from dmlgpu.planning import scan as scans
 from dmlgpu.planning.plan import KERNELS, plan_scan
 from dmlgpu.planning.problem import Operator, scan_problem
@@ -288,27 +289,109 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("way", COLUMNS)
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "float32", "int32", "float64", "uint64"])
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16"])
 def test_columns(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where an invocation has whole words of adjacent slices, of 8 and 16 bits, or whole vectors of four words."""
-    monkeypatch.setattr(device, "limits", replace(device.limits, near_elements=0, cores=2))
-    lavapipe = replace(device.limits, software=True, float64=True, columns=True, cores=2)
+    """Where an invocation has a word of adjacent slices: of few elements, or of too few slices for bands."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, near_elements=2**24, cores=2))
     shape, axis, source, target = COLUMNS[way]
     for operator, exclusive, reverse in [("sum", False, False), ("product", True, True)]:
         x = numbers(shape, dtype, operator)
         if way == "repeated":
             x = np.broadcast_to(x[:1], shape)
-        element = dtypes.by_dtype(x.dtype)
-        problem = scan_problem(element, Operator(operator), source, target, axis=axis, exclusive=exclusive)
-        for one in plan_scan(problem, lavapipe).passes:
+        problem = scan_problem(
+            dtypes.by_dtype(x.dtype), Operator(operator), source, target, axis=axis, exclusive=exclusive
+        )
+        for one in plan_scan(problem, replace(device.limits, software=True)).passes:
             assert one.pipeline.kernel == "scan_columns"
             assert dict(one.pipeline.constants)["lanes"] == (256 if way == "wide" else 64)
-        if element.itemsize >= 4:
-            assert "scan_columns" not in str(plan_scan(problem, replace(lavapipe, columns=False)))
-            assert "scan_columns" not in str(plan_scan(problem, replace(lavapipe, near_elements=2**22)))
         check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
     if way == "tiles":
         check_scan(device, x, operator, axis, source=target, target=target)
+
+
+BANDS = {
+    # Shape, axis, strides and offset of the input, and of the output, with elements of one byte.
+    "one_block": ((250, 1040), 0, (1040, 1), 0, (1040, 1), 16),
+    "one_tile": ((3001, 1056), 0, (1056, 1), 0, (1056, 1), 0),
+    "tiles": ((8500, 1024), 0, (1024, 1), 0, (1024, 1), 0),
+    "slabs": ((37, 33, 48), 1, (33 * 48, 48, 1), 0, (33 * 64, 64, 1), 16),
+    "reversed": ((40, 1280), 0, (-1312, 1), 39 * 1312, (1280, 1), 0),
+    "wide": ((40, 8240), 0, (8240, 1), 0, (8240, 1), 0),
+    "repeated": ((40, 1280), 0, (0, 1), 0, (1280, 1), 0),
+}
+"""Columns that are no whole bands, too, and rows that are whole blocks, runs, or neither."""
+
+
+def bands_case(way: str, dtype: str) -> tuple[tuple[int, ...], int, Layout, Layout]:
+    """Return shape, axis and layouts, with as many bytes a row whatever the type."""
+    shape, axis, source, source_offset, target, target_offset = BANDS[way]
+    size = 4 if dtype == "float64" else np.dtype(dtype).itemsize  # floats are taken by four
+    sizes = (*shape[:-1], shape[-1] // size)
+    layouts = [
+        Layout(sizes, (*(stride // size for stride in strides[:-1]), 1), offset // size)
+        for strides, offset in ((source, source_offset), (target, target_offset))
+    ]
+    return sizes, axis, layouts[0], layouts[1]
+
+
+@pytest.mark.usefixtures("fresh_plans")
+@pytest.mark.parametrize("way", BANDS)
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "float32", "int32", "float64", "uint64"])
+def test_bands(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices side by side on software devices, in bands of four vectors and of eight."""
+    monkeypatch.setattr(bands, "_MANY_ELEMENTS", 0)
+    shape, axis, source, target = bands_case(way, dtype)
+    for many, (operator, exclusive, reverse) in product(
+        (False, True), product(("sum", "product"), *[(False, True)] * 2)
+    ):
+        if many and exclusive != reverse:
+            continue
+        limits = replace(device.limits, software=True, near_elements=0, cores=2, columns=many)
+        monkeypatch.setattr(device, "limits", limits)
+        x = numbers(shape, dtype, operator)
+        if way == "repeated":
+            x = np.broadcast_to(x[:1], shape)
+        element = dtypes.by_dtype(x.dtype)
+        problem = scan_problem(element, Operator(operator), source, target, axis=axis, exclusive=exclusive)
+        kernels = [one.pipeline.kernel for one in plan_scan(problem, replace(limits, float64=True)).passes]
+        expected = ["scan_bands", "scan_bands_repair"] if element.kind == "float" else ["scan_bands_exact"]
+        assert set(kernels) == set(expected)
+        check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
+        if element.kind != "float" and source.strides == target.strides:
+            assert {one.pipeline.kernel for one in plan_scan(problem, limits, one_buffer=True).passes} == {*expected}
+            check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=target, target=target)
+
+
+def test_bands_where_they_do_not_serve(device: Device) -> None:
+    """Floats in place, whose exceptional tiles are read again; few elements or columns; columns that are no vectors."""
+    limits = replace(device.limits, software=True, float64=True, near_elements=2**19)
+
+    def kernels(shape: tuple[int, int], dtype: str, pitch: int = 0, **options: bool) -> set[str]:
+        layout = Layout(shape, (pitch or shape[1], 1))
+        problem = scan_problem(dtypes.by_name(dtype), Operator.SUM, layout, layout, axis=0)
+        return {one.pipeline.kernel for one in plan_scan(problem, limits, **options).passes}
+
+    for dtype in ("float32", "float16", "float64", "int32", "uint8"):
+        own = {"scan_bands", "scan_bands_repair"} if dtype.startswith("f") else {"scan_bands_exact"}
+        assert kernels((600, 1024), dtype) == own
+        assert not own & kernels((512, 1024), dtype)
+        assert not own & kernels((600, 1026), dtype)
+        assert not own & kernels((600, 1024), dtype, 1025)
+        assert not own & kernels((40_000, 112), dtype)
+        assert not own & kernels((16, 2**18), dtype)
+        if dtype.startswith("f"):
+            assert not own & kernels((600, 1024), dtype, one_buffer=True)
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_more_rows_of_bands_than_a_loop_may_take(
+    device: Device, columns: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mesa's software drivers end loops after 65,535 iterations: each dispatch takes as many rows as plans allow."""
+    limits = replace(device.limits, software=True, near_elements=0, cores=1, columns=columns)
+    monkeypatch.setattr(device, "limits", limits)
+    for dtype, width in (("float32", 256), ("float32", 1024), ("int64", 1024)):
+        check_scan(device, numbers((41_000, width), dtype)[: 41_000 * 256 // width], "sum", 0)
 
 
 @pytest.mark.parametrize("binding", [70_000, 1_000_000, 4_500_000])

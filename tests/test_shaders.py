@@ -23,6 +23,7 @@ from dmlgpu.runtime.device import Device
 
 FLOAT32 = by_name("float32")
 SLOTS = {
+    "fours": "quads",
     "input": "separate",
     "output": "words",
     "element": "f32",
@@ -41,6 +42,9 @@ def test_the_kernels() -> None:
         "copy",
         "round",
         "round_quads",
+        "scan_bands",
+        "scan_bands_exact",
+        "scan_bands_repair",
         "scan_carries",
         "scan_chain",
         "scan_chain_clear",
@@ -156,13 +160,14 @@ def every_pipeline() -> set[PipelineKey]:
                     plans.append(plan_scan(problem, limits, one_buffer=one_buffer, kernel=kernel))
         compensated = scan_problem(FLOAT32, Operator.SUM, layout, layout, axis=1, precision=Precision.COMPENSATED)
         plans += [plan_scan(compensated, Limits(blocks=True), kernel=kernel) for kernel in KERNELS]
-    layout, apart = Layout.packed((300, 512)), Layout.packed((300, 512), 200_000)
+    layout, apart = Layout.packed((300, 1024)), Layout.packed((300, 1024), 400_000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
         elements = [one for one in ELEMENT_TYPES if one.itemsize < 4 or one in _elements(one_buffer)]
         for element, operator in product(elements, Operator):
             problem = scan_problem(element, operator, layout, target, axis=0)
-            limits = Limits(software=True, columns=True, float64=True, near_elements=0)
-            plans.append(plan_scan(problem, limits, one_buffer=one_buffer))
+            for near in (0, 2**20):
+                limits = Limits(software=True, float64=True, near_elements=near)
+                plans.append(plan_scan(problem, limits, one_buffer=one_buffer))
     layout, apart = Layout.packed((21_856, 3)), Layout.packed((21_856, 3), 66_000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
         for element, operator in product(_elements(one_buffer), Operator):
@@ -189,7 +194,6 @@ def every_pipeline() -> set[PipelineKey]:
 
 def test_every_kernel_type_and_variant_compiles(device: Device) -> None:
     too_long = set() if device.limits.blocks else {("tile", "blocks")}
-    too_long |= set() if device.limits.columns else {("rows", "quads")}
     keys = {key for key in every_pipeline() if not too_long & set(key.slots)}
     assert {key.kernel for key in keys} == set(shaders.kernel_names())
     assert {slot for key in keys for slot in key.slots if slot[0] == "input"} == {
@@ -220,8 +224,8 @@ def test_every_kernel_type_and_variant_compiles_with_tint() -> None:
         source = shaders.resolve(kernel, dict(slots)).source
         modules[kernel, slots] = gpu_device.create_shader_module(code=source)
     # Pipelines with one set of constants each, but for the long ones, which take SwiftShader seconds: "make matrix"
-    # runs what it is given through Tint as well, which is all of them but columns of whole words.
-    long = {("rows", "quads"), ("element", "f64_words"), ("element", "f32_compensated"), ("element", "int64")}
+    # runs what it is given through Tint as well.
+    long = {("element", "f64_words"), ("element", "f32_compensated"), ("element", "int64")}
     short = {(key.kernel, key.slots): key.constants for key in keys if not long & set(key.slots)}
     assert {kernel for kernel, _ in short} == set(shaders.kernel_names())
     for kernel_and_slots, constants in short.items():

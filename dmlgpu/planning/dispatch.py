@@ -212,13 +212,10 @@ def make_pass(
     bindings = bind(window, elements, one_buffer, limits)
     slots = {"input": bindings.slot, "output": "packed" if elements[1].itemsize < 4 else "words"}
     slots |= more_slots or {}
-    if slots.get("reads") == "quads":
+    if "quads" in (slots.get("reads"), slots.get("fours")):
         slots["input"] += "_quads"
         slots["output"] = "quads"
-    elif slots.get("rows") == "quads":
-        slots["input"] += "_quads"
-        slots["output"] = "owned_quads"
-    elif slots.get("rows") == "words":
+    elif "words" in (slots.get("rows"), slots.get("fours")):
         slots["output"] = "owned"
     grid = grid_of(workgroups, limits)
     inner_first = window.batch[::-1]
@@ -263,6 +260,8 @@ def serial_steps(one: Pass) -> int:
     folds = 1 if element.startswith("int") else 2  # a tile that turns out to be exceptional is folded again
     lane = 256 if slots.get("tile") == "blocks" else RUN
     tile = lane + RUN + (folds - 1) * min(length, TILE)
+    columns = (4 if folds == 2 else 128 >> constants.get("output_log2_bits", 5)) * constants.get("vectors", 1)
+    bands = -(-int(one.params["count"]) // (8 * columns * one.grid[0]))
     span, spans = SPAN // TILE, -(-tiles // (SPAN // TILE)) + 1
     steps = {
         "copy": constants.get("units", 1),
@@ -272,6 +271,9 @@ def serial_steps(one: Pass) -> int:
         "scan_short": length,
         "scan_packed": RUN * constants.get("runs", 1),
         "scan_slices": folds * length,
+        "scan_bands": columns * length * bands,
+        "scan_bands_exact": columns * length * bands,
+        "scan_bands_repair": folds * length,
         "scan_columns": folds * length * constants.get("columns", 1),
         "scan_elements": folds * length,
         "scan_rows": tile * tiles,

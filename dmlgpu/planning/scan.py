@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
+from .bands import bands_of, fewest_columns
 from .dispatch import Pass, PipelineKey, bind, make_pass
 from .problem import Dimension, Operator, Precision, ScanProblem
 from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Window, windows
@@ -96,7 +97,10 @@ def scan_passes(
     elif kernel == "chain" and in_place:
         kernel = "slices"
     if kernel == "slices":
-        if chunks[-1] >= length and length <= RUN:
+        bands = bands_of(problem, limits, chunks, in_place)
+        if bands is not None:
+            yield from bands.passes(one_buffer)
+        elif chunks[-1] >= length and length <= RUN:
             yield from _short(problem, limits, chunks, one_buffer)
         else:
             yield from _slices(problem, limits, chunks, one_buffer, in_place)
@@ -145,7 +149,7 @@ def _choose_in_software(problem: ScanProblem, limits: Limits, in_place: bool, si
     many = limits.cores * _LANES_IN_SOFTWARE // 2
     if side_by_side and itemsize >= _WORD_BYTES and limits.columns and elements > limits.near_elements:
         # Far apart in memory, an invocation a slice pays where it takes several of them.
-        many = max(many, QUAD_BYTES // itemsize * _SLICES_A_WORKGROUP)
+        many = max(many, fewest_columns(problem))
     if slices >= many or elements <= _FEW_ELEMENTS_IN_SOFTWARE:
         return "slices"
     return "serial" if in_place or elements >= _MANY_ELEMENTS_IN_SOFTWARE else "chain"
@@ -199,7 +203,7 @@ def _slices(
                 limits,
                 one_buffer,
                 state,
-                slots={"rows": "quads" if problem.element.itemsize >= _WORD_BYTES else "words"},
+                slots={"rows": "words"},
             )
         quads = not by_element and _in_quads(problem, window, limits, one_buffer)
         lanes = _SLICES_A_WORKGROUP
@@ -359,13 +363,10 @@ def _of_state(one: Pass, *constants: str) -> Pass:
 
 
 def _columns(problem: ScanProblem, window: Window, limits: Limits, one_buffer: bool) -> int:
-    """Return how many adjacent slices are a word or four for one invocation; 1 where they cannot be told apart so."""
+    """Return how many adjacent slices are a word for one invocation; 1 where they cannot be told apart so."""
     itemsize = problem.element.itemsize
-    unit = _WORD_BYTES if itemsize < _WORD_BYTES else QUAD_BYTES
-    columns = unit // itemsize
-    if unit == QUAD_BYTES and not _pays_in_quads(problem, limits):
-        return 1
-    if window.slices < columns * (_SLICES_A_WORKGROUP if limits.software else _MANY_SLICES):
+    columns = _WORD_BYTES // itemsize
+    if columns < 2 or window.slices < columns * (_SLICES_A_WORKGROUP if limits.software else _MANY_SLICES):
         return 1
     inner = window.batch[-1]
     if (inner.input_stride, inner.output_stride) != (1, 1) or inner.size % columns:
@@ -378,7 +379,7 @@ def _columns(problem: ScanProblem, window: Window, limits: Limits, one_buffer: b
         bindings.output.size,
         *(n * itemsize for d in (*window.batch[:-1], window.axis) for n in (d.input_stride, d.output_stride)),
     )
-    return 1 if any(place % unit for place in places) else columns
+    return 1 if any(place % _WORD_BYTES for place in places) else columns
 
 
 def _lanes_of_columns(invocations: int, limits: Limits) -> int:
@@ -388,13 +389,6 @@ def _lanes_of_columns(invocations: int, limits: Limits) -> int:
             if invocations >= 2 * limits.cores * lanes:
                 return lanes
     return _SLICES_A_WORKGROUP
-
-
-def _pays_in_quads(problem: ScanProblem, limits: Limits) -> bool:
-    """Whether several slices of whole words are worth the code: SwiftShader compiles it for a minute."""
-    too_much = problem.precision is Precision.COMPENSATED or _in_words(problem, limits)
-    is_far = problem.slices * problem.axis.size > limits.near_elements
-    return limits.columns and is_far and not too_much
 
 
 def _max_tiles(problem: ScanProblem, limits: Limits) -> int:

@@ -76,8 +76,8 @@ class Limits:
         Whether an invocation of a chain takes whole blocks of 256 elements, where that compiles in a few seconds
         (docs/kernels.md).
     columns : bool
-        Whether an invocation takes several slices that are side by side, of elements of 32 and 64 bits, where that
-        compiles in a few seconds (docs/kernels.md).
+        Whether an invocation takes many slices that are side by side, where that compiles in a few seconds
+        (docs/kernels.md).
     dispatch_elements : int
         The most elements of a dispatch, and of a submission.
     opaque : bool

@@ -1,0 +1,44 @@
+// Scans columns of floats, or windows of whole tiles: four adjacent columns at eight places an invocation, row by row.
+//
+// For software drivers, and slices that are side by side in memory. There is no barrier: drivers on a CPU would move
+// all of an invocation's variables to memory at each. The 8 invocations of a workgroup read a stretch of a row
+// together, 256 columns wide; a workgroup has several such bands, and takes a block of each in turn, while the pages
+// that their rows share are known.
+// An exceptional tile is written like others; its column is left to scan_slices from there on.
+// Grid: workgroups of 8 invocations; the bands are shared out evenly.
+// Bindings: 0 params, 1 input, 2 output, 3 state: 17 words a column.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, vectors, exclusive.
+// Bytes moved: one read and one write an element; the state once a block.
+
+#import "lib/params.wgsl"
+#import <input>
+#import <output>
+#import "lib/elements.wgsl"
+#import "lib/order.wgsl"
+#import "lib/exceptional.wgsl"
+#import "lib/carry.wgsl"
+#import "lib/four.wgsl"
+#import <fours>
+#import "lib/band_state.wgsl"
+#import "lib/band_columns.wgsl"
+#import "lib/band_block.wgsl"
+
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    least = SMALL;
+    let bands = (params.count + BAND - 1u) / BAND;
+    let share = (bands - 1u) / params.grid_width + 1u;
+    let first = workgroup_number(workgroup) * share;
+    let end = min(first + share, bands);
+    for (var k = 0u; k < params.length; k += BLOCK) {
+        let i = params.first + k;
+        let count = min(BLOCK, params.length - k);
+        for (var band = first; band < end; band += 1u) {
+            let column = band * BAND + 4u * lane;
+            scan_block(k, count, column);
+            for (var j = 0u; j < BAND / 8u; j += 1u) {
+                close_block(i, count, k + count == params.length, column + 32u * (j >> 2u) + (j & 3u));
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+// Scans what scan_bands has left of columns: from their first exceptional tile on, one invocation a slice, a run at a
+// time. Columns without such a tile take no time.
+//
+// Grid: workgroups of 64 invocations; an invocation a slice.
+// Bindings: 0 params, 1 input, 2 output, 3 state: 17 words a column, as scan_bands left them.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
+// Bytes moved: nothing on ordinary data; else a read and a write an element, and two reads of exceptional tiles.
+
+#import "lib/params.wgsl"
+#import <input>
+#import <output>
+#import "lib/elements.wgsl"
+#import "lib/order.wgsl"
+#import "lib/progress.wgsl"
+#import "lib/band_state.wgsl"
+#import "lib/run.wgsl"
+
+// The one of the phases of scan_slices that this is: results are written at once, and exceptional tiles again.
+const DIRECT = 0u;
+const CHECK = 1u;
+const WRITE = 2u;
+const phase = DIRECT;
+
+#import "lib/slice_step.wgsl"
+#import <reads>
+#import <writes>
+#import "lib/left_fold.wgsl"
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let slice = workgroup_number(workgroup) * 64u + lane;
+    if (slice >= params.count) {
+        return;
+    }
+    let suspect = state_word(band_word(slice, SUSPECT));
+    if (suspect == 0u) {
+        return;
+    }
+    let tiles = state_word(band_word(slice, TILES));
+    var progress: Progress;
+    begin_tile(&progress, fetch_carry(slice, tiles & 0xffu, (tiles & 0x100u) != 0u));
+    var k = max((suspect - 1u) * TILE, params.first) - params.first;
+    var place = place_of(slice);
+    place.input += k * params.input_axis_stride;
+    place.output += k * params.output_axis_stride;
+    while (k < params.length) {
+        let i = params.first + k;
+        let tile_place = place;
+        let count = min(TILE, params.length - k);
+        // Where any order does, a left fold is the least work.
+        let known = is_absorbed(progress.carry);
+        least = select(SMALL, least_behind(progress.carry.last), known);
+        for (var done = 0u; done < count; done += FANOUT) {
+            let members = min(count - done, FANOUT);
+            let items = load_run(place.input, params.input_axis_stride, members);
+            let run = step_run(i + done, members, items, known, &progress);
+            store_run(place.output, params.output_axis_stride, members, run);
+            place.input += FANOUT * params.input_axis_stride;
+            place.output += FANOUT * params.output_axis_stride;
+        }
+        k += count;
+        let found = !known && is_excessive(progress.excess);
+        if (found) {
+            let present = has_base(progress.carry);
+            let before = progress.carry.last;
+            progress.left = write_left_fold(present, before, tile_place.input, tile_place.output, count);
+        }
+        close_tile(&progress, known || found);
+    }
+    keep_carry(slice, progress.carry);
+    set_state_word(band_word(slice, TILES), carry_tiles(progress.carry));
+}
