@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dmlgpu.cli import csv_files
@@ -265,6 +265,42 @@ def tables(draw: st.DrawFn) -> Table:
     if not header:
         columns = [Column(str(i + 1), column.cells) for i, column in enumerate(columns)]
     return Table(tuple(columns), header, Dialect(",", draw(st.sampled_from(["\n", "\r\n"])), draw(st.booleans())))
+
+
+class TestSplitting:
+    """pyarrow splits what it splits as the strict reader does; all else is the strict reader's."""
+
+    @settings(max_examples=1000)
+    @given(st.text(st.sampled_from('",\n\r1a ;\0'), max_size=24))
+    @example('a,"b ""c"" d"\n"1,\n2",3')
+    @example('a\n"1"2\n')
+    @example('a\n"1\n2\n')
+    @example("a,b\n1,2\n3\n")
+    @example('""\n1')
+    @example("a\r\n1\r2")
+    def test_both_ways_agree(self, text: str) -> None:
+        source = csv_files._Source(Path("a.csv"), text.encode())
+        split = source._split()
+        if split is not None:
+            rows = [row for _, row in source.rows()]
+            assert [cells.to_pylist() for cells in split] == [list(cells) for cells in zip(*rows, strict=True)]
+
+    @pytest.mark.parametrize(
+        ("text", "fast"),
+        [
+            ("a,b\n1,2\n", True),
+            ('a,"b, c"\r\n"x ""y"" z","1\n2"\r\n', True),
+            ('"",""\n1,2', True),
+            ('a\n5" pipe\n', False),
+            ('a\n"1"2\n', False),
+            ('a\n"1\n', False),
+            ("a\n\n1\n", False),
+            ("a,b\n1\n", False),
+            ("a\n" + "x" * 200_000, False),
+        ],
+    )
+    def test_what_is_plain_is_split_by_pyarrow(self, text: str, fast: bool) -> None:
+        assert (csv_files._Source(Path("a.csv"), text.encode())._split() is not None) is fast
 
 
 class TestWriteTable:

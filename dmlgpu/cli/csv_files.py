@@ -1,17 +1,26 @@
-"""Tables in .csv files: what is a header, a number and an error, and how numbers are written."""
+"""Tables in .csv files: what is a header, a number and an error, and how numbers are written.
+
+pyarrow splits lines and converts cells. Where it is more lenient than a table may be (quotes within cells, blank
+lines), and to say in which line an error is, the standard library's strict reader goes through the file.
+"""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
 import numpy as np
+import pyarrow
+import pyarrow.compute
+import pyarrow.csv
 from numpy.typing import NDArray
 
 from .console import CommandError, count
@@ -22,25 +31,42 @@ __all__ = ["read_table", "write_table"]
 
 Header = Literal["auto", "yes", "no"]
 
-_BOM = "\ufeff"
+_BOM = b"\xef\xbb\xbf"
+_AT_ONCE = 1 << 20
 _ROWS_AT_ONCE = 1 << 16
 _LONGEST_LINE = 1 << 24
+_LARGEST_BLOCK = 2**31 - 1
+"""Bytes that pyarrow takes at once; no row may lie in two blocks."""
 
-_INTEGER = re.compile(r"[ \t]*[+-]?[0-9]+[ \t]*")
-_NUMBER = re.compile(
-    r"[ \t]*[+-]?([0-9]+\.?[0-9]*(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*", re.I
-)
+
+class _Pattern:
+    """What a cell looks like, for one cell and for columns of them."""
+
+    def __init__(self, pattern: str) -> None:
+        self._one = re.compile(pattern, re.IGNORECASE | re.ASCII)
+        self._many = f"^(?:{pattern})$"
+
+    def fits(self, cell: str) -> bool:
+        return self._one.fullmatch(cell) is not None
+
+    def fit(self, cells: Any) -> Any:
+        """Return for each cell whether it fits."""
+        return pyarrow.compute.match_substring_regex(cells, self._many, ignore_case=True)
+
+
+_INTEGER = _Pattern(r"[ \t]*[+-]?[0-9]+[ \t]*")
+_NUMBER = _Pattern(r"[ \t]*[+-]?(?:[0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?|\.[0-9]+(?:e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*")
 """What is a number: less than Python reads, which takes 1_000 and the digits of all scripts, too."""
-_CODE = re.compile(r"[ \t]*[+-]?0[0-9]+[ \t]*")
+_CODE = _Pattern(r"[ \t]*[+-]?0[0-9]+[ \t]*")
 """Integers that would lose a zero if they were read as numbers: codes, most likely."""
+_NONZERO = _Pattern(r"[^e]*[1-9].*")
+"""A number that is not zero: one with another digit before its exponent."""
 _HINT = "; codes such as 01234 are numbers in columns that --columns names"
 _SHOWN_DIGITS = 40
 _MOST_DIGITS = 20
 _EXACT = 2.0**53
 """Below this every integer is a float64."""
 _DIGIT = re.compile("[0-9]")
-_NONZERO = re.compile(r"[^eE]*[1-9]")
-"""A number that is not zero: one with another digit before its exponent."""
 
 
 def read_table(path: Path, header: Header = "auto", only: Sequence[str] | None = None) -> Table:
@@ -62,99 +88,160 @@ def read_table(path: Path, header: Header = "auto", only: Sequence[str] | None =
     OSError
         If it cannot be read.
     """
-    rows, lines, dialect = _rows(path)
-    first = rows[0]
+    source = _Source(path, _content(path))
+    columns = source.columns()
+    first = [cells[0].as_py() for cells in columns]
     # Codes such as 01234 are kept as text, but they are nothing that a header would hold.
-    has_header = header == "yes" or (header == "auto" and not any(_NUMBER.fullmatch(cell) for cell in first))
-    body = slice(1, None) if has_header else slice(None)
+    has_header = header == "yes" or (header == "auto" and not any(map(_NUMBER.fits, first)))
     names = first if has_header else [str(i + 1) for i in range(len(first))]
-    lines = lines[body]
-    if not lines:
+    if has_header:
+        columns = [cells.slice(1) for cells in columns]
+    if not len(columns[0]):
         raise CommandError(f"{path} has no rows below its header; if line 1 is data, say --header no")
-    chosen = _chosen(path, names, only)
-    columns = []
-    for i, (name, cells) in enumerate(zip(names, zip(*rows[body], strict=True), strict=True)):
-        where = _Place(path, lines, _shown(name) if has_header and name else f"number {i + 1}")
+    chosen = chosen_columns(path, names, only)
+    found = []
+    for i, (name, cells) in enumerate(zip(names, columns, strict=True)):
+        where = _Place(source, int(has_header), _shown(name) if has_header and name else f"number {i + 1}")
         numbers = _numbers(cells, where, named=only is not None) if i in chosen else None
-        columns.append(Column(name, list(cells) if numbers is None else numbers))
-    table = Table(tuple(columns), has_header, dialect)
+        found.append(Column(name, cells.to_pylist() if numbers is None else numbers))
+    table = Table(tuple(found), has_header, source.dialect)
     if not table.numeric:
+        has_codes = any(_CODE.fits(cells[-1].as_py()) for cells in columns)
         raise CommandError(
-            f"{path} has no column of numbers; its cells are separated by {dialect.delimiter!r}, and a decimal point "
-            f"is written as '.'{_HINT if any(map(_CODE.fullmatch, rows[-1])) else ''}"
+            f"{path} has no column of numbers; its cells are separated by {source.dialect.delimiter!r}, and a decimal "
+            f"point is written as '.'{_HINT if has_codes else ''}"
         )
     return table
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where a column's cells are, for messages."""
-
-    path: Path
-    lines: list[int]
-    column: str
-
-    def error(self, row: int, problem: str) -> CommandError:
-        return CommandError(f"{self.path}, line {self.lines[row]}, column {self.column}: {problem}")
-
-
-def _rows(path: Path) -> tuple[list[list[str]], list[int], Dialect]:
-    """Read all rows, equally long, the numbers of their lines, and how the file is written."""
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    blank = 0
-    read = 0
-    with reading(path) as raw:
-        file = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8", newline="")
-        try:
-            first = file.readline(_LONGEST_LINE + 1)
-            dialect = _dialect(first)
-            text = _lines(path, first.removeprefix(_BOM), file)
-            reader = csv.reader(text, delimiter=dialect.delimiter, strict=True)
-            for row in reader:
-                read = reader.line_num
-                if not row:
-                    blank = blank or read
-                    continue
-                if blank:
-                    raise CommandError(f"{path}, line {blank} is blank; remove it")
-                if rows and len(row) != len(rows[0]):
+def _content(path: Path) -> bytes:
+    """Return what a file holds, which is UTF-8; a line without end is not read to its end."""
+    decode = codecs.getincrementaldecoder("utf-8")().decode
+    pieces: list[bytes] = []
+    lines, text = 0, ""
+    with reading(path) as file:
+        piece = b"the file's"
+        while piece:
+            piece = file.read(_AT_ONCE) or b""
+            pieces.append(piece)
+            try:
+                text += decode(piece, final=not piece)
+            except UnicodeDecodeError as error:
+                read = lines + error.object.count(b"\n", 0, error.start)
+                raise CommandError(f"{path}, after line {read}: not UTF-8 text; save the file as UTF-8") from None
+            start = 0
+            while len(text) - start > _LONGEST_LINE:
+                start = 1 + _last_line_end(text, start, start + _LONGEST_LINE + 1)
+                if start == 0:
                     raise CommandError(
-                        f"{path}, line {read} has {count(len(row), 'cell')} where line {lines[0]} has {len(rows[0])}"
+                        f"{path}, line {lines + 1} has more than {_LONGEST_LINE} characters; it is no line of a table"
                     )
-                rows.append(row)
-                lines.append(read)
-        except csv.Error as error:
-            raise CommandError(f"{path}, line {reader.line_num}: {error}") from None
-        except UnicodeDecodeError:
-            raise CommandError(f"{path}, after line {read}: not UTF-8 text; save the file as UTF-8") from None
-    if not rows:
-        raise CommandError(f"{path} holds nothing but blank lines")
-    return rows, lines, dialect
+            rest = text[1 + _last_line_end(text, start, len(text)) :]
+            lines += text.count("\n")
+            text = rest
+    return b"".join(pieces)
 
 
-def _dialect(line: str) -> Dialect:
-    """Return how a file is written, as its first line tells."""
-    bare = re.sub('"[^"]*"', "", line)
-    delimiter = max(",", ";", "\t", key=bare.count)
-    return Dialect(delimiter, "\r\n" if line.endswith("\r\n") else "\n", line.startswith(_BOM))
+def _last_line_end(text: str, start: int, end: int) -> int:
+    return max(text.rfind("\n", start, end), text.rfind("\r", start, end))
 
 
-def _lines(path: Path, line: str, file: IO[str]) -> Iterator[str]:
-    """Yield the lines of a file from the one that was read already; a line without end is not read to its end."""
-    number = 1
-    while line:
-        if len(line) > _LONGEST_LINE:
-            raise CommandError(
-                f"{path}, line {number} has more than {_LONGEST_LINE} characters; it is no line of a table"
+class _Source:
+    """The text of a .csv file.
+
+    Attributes
+    ----------
+    path : Path
+        Its name.
+    dialect : Dialect
+        How it is written, as its first line tells.
+    """
+
+    def __init__(self, path: Path, content: bytes) -> None:
+        self.path = path
+        self._content = content.removeprefix(_BOM)
+        with self._text() as text:
+            first = text.readline()
+        bare = re.sub('"[^"]*"', "", first)
+        delimiter = max(",", ";", "\t", key=bare.count)
+        self.dialect = Dialect(delimiter, "\r\n" if first.endswith("\r\n") else "\n", content.startswith(_BOM))
+
+    def _text(self) -> io.TextIOWrapper:
+        return io.TextIOWrapper(io.BytesIO(self._content), encoding="utf-8", newline="")
+
+    def columns(self) -> list[Any]:
+        """Return the columns as arrays of strings, with the header's cells if there is one."""
+        found = self._split()
+        if found is not None:
+            return found
+        rows = [row for _, row in self.rows()]
+        if not rows:
+            raise CommandError(f"{self.path} holds nothing but blank lines")
+        return [pyarrow.array(cells, pyarrow.string()) for cells in zip(*rows, strict=True)]
+
+    def _split(self) -> list[Any] | None:
+        """Return the columns as pyarrow splits them, or None if that is not surely as `rows` does."""
+        content = self._content.rstrip(b"\r\n")
+        blank = any(mark in content for mark in (b"\n\n", b"\n\r", b"\r\r")) or content[:1] in (b"", b"\n", b"\r")
+        if blank or not _quotes_are_plain(content, self.dialect.delimiter):
+            return None
+        names = [str(i) for i in range(len(next(self.rows())[1]))]
+        try:
+            table = pyarrow.csv.read_csv(
+                pyarrow.BufferReader(content),
+                pyarrow.csv.ReadOptions(column_names=names, block_size=min(len(content) + 1, _LARGEST_BLOCK)),
+                pyarrow.csv.ParseOptions(
+                    delimiter=self.dialect.delimiter, newlines_in_values=True, ignore_empty_lines=False
+                ),
+                pyarrow.csv.ConvertOptions(
+                    check_utf8=False, strings_can_be_null=False, column_types=dict.fromkeys(names, pyarrow.string())
+                ),
             )
-        yield line
-        number += 1
-        line = file.readline(_LONGEST_LINE + 1)
+        except pyarrow.ArrowInvalid:  # such as for lines of different lengths
+            return None
+        lengths = [pyarrow.compute.max(pyarrow.compute.binary_length(cells)).as_py() for cells in table.columns]
+        return list(table.columns) if max(lengths) <= csv.field_size_limit() else None
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield all rows, each with its line's number, and raise for the first that no table has."""
+        blank = first = cells = 0
+        with self._text() as text:
+            reader = csv.reader(text, delimiter=self.dialect.delimiter, strict=True)
+            try:
+                for row in reader:
+                    line = reader.line_num
+                    if not row:
+                        blank = blank or line
+                        continue
+                    if blank:
+                        raise CommandError(f"{self.path}, line {blank} is blank; remove it")
+                    if first and len(row) != cells:
+                        raise CommandError(
+                            f"{self.path}, line {line} has {count(len(row), 'cell')} where line {first} has {cells}"
+                        )
+                    first, cells = first or line, len(row)
+                    yield line, row
+            except csv.Error as error:
+                raise CommandError(f"{self.path}, line {reader.line_num}: {error}") from None
 
 
-def _chosen(path: Path, names: list[str], only: Sequence[str] | None) -> set[int]:
-    """Return the positions of the columns to process."""
+def _quotes_are_plain(content: bytes, delimiter: str) -> bool:
+    """Whether every quote begins or ends a cell, or is one of two in a row within a quoted cell.
+
+    Where that holds up to a quote, quotes before it open and close in turn: so it suffices that what is before each
+    first one, and behind each second one, is the border of a cell or another quote.
+    """
+    if b'"' not in content:
+        return True
+    characters = np.frombuffer(b"\n" + content + b"\n", np.uint8)
+    places = np.flatnonzero(characters == ord('"'))
+    borders = np.frombuffer(f'{delimiter}\r\n"'.encode(), np.uint8)
+    beside = np.concatenate([characters[places[::2] - 1], characters[places[1::2] + 1]])
+    return places.size % 2 == 0 and bool(np.isin(beside, borders).all())
+
+
+def chosen_columns(path: Path, names: Sequence[str], only: Sequence[str] | None) -> set[int]:
+    """Return the positions of the columns to process, which `only` names."""
     if only is None:
         return set(range(len(names)))
     chosen = set()
@@ -170,23 +257,48 @@ def _chosen(path: Path, names: list[str], only: Sequence[str] | None) -> set[int
 # Cells
 
 
-def _numbers(cells: Sequence[str], where: _Place, *, named: bool) -> NDArray[Any] | None:
+@dataclass(frozen=True)
+class _Place:
+    """Where a column's cells are, for messages."""
+
+    source: _Source
+    first_row: int
+    column: str
+
+    def error(self, row: int, problem: str) -> CommandError:
+        line, _ = next(islice(self.source.rows(), self.first_row + row, None))
+        return CommandError(f"{self.source.path}, line {line}, column {self.column}: {problem}")
+
+
+def _numbers(cells: Any, where: _Place, *, named: bool) -> NDArray[Any] | None:
     """Convert a column's cells to integers if possible, else to float64; None if no cell is a number.
 
     A column that the user has named is one of numbers, whatever zeros its cells begin with.
     """
-    row = _first_other(cells, named)
-    if row is not None:
-        if not named and not any(_is_number(cell, named) for cell in cells):
+    compute = pyarrow.compute
+    are_numbers = _NUMBER.fit(cells)
+    if not named:
+        are_numbers = compute.and_not(are_numbers, _CODE.fit(cells))
+    row = compute.index(are_numbers, False).as_py()
+    if row >= 0:
+        if not named and not compute.any(are_numbers).as_py():
             return None
-        raise where.error(row, _not_a_number(cells[row]))
-    if all(map(_INTEGER.fullmatch, cells)):
+        raise where.error(row, _not_a_number(cells[row].as_py()))
+    if compute.all(_INTEGER.fit(cells)).as_py():
         return _integers(cells, where)
-    values = np.array(list(map(float, cells)), np.float64)
+    return _floats(cells, where)
+
+
+def _floats(cells: Any, where: _Place) -> NDArray[np.float64]:
+    """Convert cells that are numbers to float64; those that are beyond it are errors."""
+    try:
+        values = cells.cast(pyarrow.float64()).to_numpy()
+    except pyarrow.ArrowInvalid:  # it reads no spaces
+        values = np.array(list(map(float, cells.to_pylist())), np.float64)
     # What is written as an integer is meant exactly; other numbers are rounded to the nearest float64.
     for row in np.flatnonzero(~(np.abs(values) < _EXACT)).tolist():
-        cell = cells[row]
-        if _INTEGER.fullmatch(cell) and not _is_exact(cell, values[row]):
+        cell = cells[row].as_py()
+        if _INTEGER.fits(cell) and not _is_exact(cell, values[row]):
             raise where.error(
                 row,
                 f"{_shown(cell)} has no exact float64, which other numbers of the column need; write it with a decimal "
@@ -194,25 +306,18 @@ def _numbers(cells: Sequence[str], where: _Place, *, named: bool) -> NDArray[Any
             )
         if math.isinf(values[row]) and _DIGIT.search(cell):
             raise where.error(row, f"{_shown(cell)} is beyond float64; correct it, or write inf")
-    for row in np.flatnonzero(values == 0).tolist():
-        if _NONZERO.match(cells[row]):
-            raise where.error(row, f"{_shown(cells[row])} is too small for float64, which has 0 for it; correct it")
-    return values
-
-
-def _first_other(cells: Sequence[str], named: bool) -> int | None:
-    """Return the first cell that is not a number, or None."""
-    return next((row for row, cell in enumerate(cells) if not _is_number(cell, named)), None)
-
-
-def _is_number(cell: str, named: bool) -> bool:
-    return _NUMBER.fullmatch(cell) is not None and (named or _CODE.fullmatch(cell) is None)
+    zeros = np.flatnonzero(values == 0)
+    wrong = pyarrow.compute.index(_NONZERO.fit(cells.take(pyarrow.array(zeros))), True).as_py()
+    if wrong >= 0:
+        cell = cells[int(zeros[wrong])].as_py()
+        raise where.error(int(zeros[wrong]), f"{_shown(cell)} is too small for float64, which has 0 for it; correct it")
+    return np.asarray(values)
 
 
 def _not_a_number(cell: str) -> str:
     if not cell.strip():
         return "the cell is empty; fill it, with nan to carry the gap through, or use --columns"
-    if _CODE.fullmatch(cell):
+    if _CODE.fits(cell):
         return (
             f"{_shown(cell)} begins with 0, as codes do, while other cells are numbers; name the column with --columns "
             "if it holds numbers, or leave it out with --columns"
@@ -220,8 +325,12 @@ def _not_a_number(cell: str) -> str:
     return f"{_shown(repr(cell))} is not a number; correct it, or leave the column out with --columns"
 
 
-def _integers(cells: Sequence[str], where: _Place) -> NDArray[Any]:
+def _integers(column: Any, where: _Place) -> NDArray[Any]:
     """Convert cells that are written as integers to int64, or to uint64 if that takes them all."""
+    try:
+        return np.asarray(column.cast(pyarrow.int64()).to_numpy())
+    except pyarrow.ArrowInvalid:  # also for a plus sign and for spaces
+        cells = column.to_pylist()
     # No integer of 64 bits has more digits, and Python refuses to read those with very many.
     long = next(
         (row for row, cell in enumerate(cells) if len(cell) > _MOST_DIGITS and _digits(cell) > _MOST_DIGITS), None
@@ -285,7 +394,7 @@ def _texts(values: NDArray[Any]) -> list[str]:
 def write_table(file: IO[bytes], table: Table) -> None:
     """Write a table to an open file."""
     if table.dialect.mark:
-        file.write(_BOM.encode())
+        file.write(_BOM)
     text = io.StringIO(newline="")
     writer = csv.writer(
         text,
