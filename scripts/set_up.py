@@ -5,7 +5,7 @@ Run by ``make``; by hand, ``python3 scripts/set_up.py demo`` or ``... test``. Us
 again and again, and does nothing that is already done:
 
 1. a virtual environment in ``.venv``, of the Python that runs this script;
-2. this checkout in it, editable, with the extra ``plot`` and, for the tests, the dependency group ``dev``;
+2. this checkout in it, editable, with the extras ``cli`` and ``plot`` and, for the tests, the dependency group ``dev``;
 3. if wgpu then finds no adapter, the software driver from the system's packages (Debian, Ubuntu). A machine whose GPU
    wgpu finds gets nothing installed.
 
@@ -29,8 +29,8 @@ PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 MINIMUM = (3, 11)
 
 TARGETS = {
-    "demo": ["--editable", ".[plot]"],
-    "test": ["--editable", ".[plot]", "--group", "dev"],
+    "demo": ["--editable", ".[cli,plot]"],
+    "test": ["--editable", ".[cli,plot]", "--group", "dev"],
 }
 
 # What makes wgpu find an adapter of each backend on a system without a GPU driver.

@@ -51,7 +51,7 @@ BAD = {
     "folder": ("cumsum folder.npy", "folder.npy is a directory"),
     "truncated": ("cumsum truncated.npy", "truncated.npy is damaged or truncated"),
     "another format": ("cumsum wrong.npy", "wrong.npy is not a .npy file"),
-    "unknown input extension": ("cumsum notes.txt", "'notes.txt' has the extension .txt; dmlgpu reads .npy and .csv"),
+    "unknown input extension": ("cumsum notes.txt", "'notes.txt' has the extension .txt; dmlgpu reads .npy, .csv"),
     "no input extension": ("cumsum folder", "'folder' has no extension"),
     "standard input": ("cumsum -", "'-' has no extension"),
     "unknown output extension": ("cumsum v.npy -o y.npz", "'y.npz' has the extension .npz; dmlgpu writes .npy"),

@@ -480,7 +480,8 @@ class TestReplacing:
 
 class TestNames:
     @pytest.mark.parametrize(
-        ("name", "kind"), [("a.npy", "npy"), ("a.NPY", "npy"), ("a.csv", "csv"), ("a.b.CSV", "csv")]
+        ("name", "kind"),
+        [("a.npy", "npy"), ("a.NPY", "npy"), ("a.csv", "csv"), ("a.b.CSV", "csv"), ("a.Parquet", "parquet")],
     )
     def test_the_extension_decides(self, tmp_path: Path, name: str, kind: str) -> None:
         (tmp_path / name).write_bytes(b"x")
@@ -489,7 +490,7 @@ class TestNames:
 
     @pytest.mark.parametrize("name", ["a", "a.npz", "a.txt", ".npy", "npy", "a.csv.gz"])
     def test_other_extensions_are_errors(self, tmp_path: Path, name: str) -> None:
-        with pytest.raises(CommandError, match=r"reads \.npy and \.csv files"):
+        with pytest.raises(CommandError, match=r"reads \.npy, \.csv and \.parquet files"):
             input_format(tmp_path / name)
-        with pytest.raises(CommandError, match=r"writes \.npy and \.csv files"):
+        with pytest.raises(CommandError, match=r"writes \.npy, \.csv and \.parquet files"):
             check_output(tmp_path / name)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from ..bench.comparison import ENOUGH, compare, render
 from ..bench.results import Report, Result, cells, header_lines, read_report
 from ..bench.rows import AXES, Row, default_rows, parse_axis, quick_rows, rows_of
-from .console import CommandError, count, note, one_line, say, warn
+from .console import CommandError, Progress, count, note, one_line, say, warn
 from .files import check_input, check_outputs, replacing
-from .progress import Progress
 
 if TYPE_CHECKING:
     from ..runtime.device import Device

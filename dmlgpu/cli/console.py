@@ -1,18 +1,27 @@
-"""What the command line says, one line at a time, and the streams it says it on."""
+"""What the command line says and shows, and the streams it does so on.
+
+On terminals rich lays out tables and progress bars, if it is installed; all else is plain lines.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from types import TracebackType
 from typing import IO, Any
 
 from ..errors import DmlGpuError
 
 __all__ = [
     "CommandError",
+    "Progress",
     "ReaderGoneError",
+    "columns",
     "complain",
     "count",
     "flush",
@@ -25,6 +34,10 @@ __all__ = [
 ]
 
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")  # all but the line feed
+
+_GAP = 2
+"""Spaces between columns."""
+_BAR_SECONDS = 0.1
 
 _LONGEST = 2000
 """Characters of a message: files and arguments have names and values of any length."""
@@ -146,3 +159,124 @@ def _tell(kind: str, message: str) -> None:
         print(f"dmlgpu: {kind}: {line}", file=sys.stderr, flush=True)
     except OSError:
         silence(sys.stderr)  # there is nowhere left to say it; the exit status tells
+
+
+# Tables and progress
+
+
+def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: int = 0) -> list[str]:
+    """Return rows of cells as lines with the columns aligned; on a terminal they are folded to its width.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+        The cells, equally many in each row.
+    right : bool
+        Align all columns but the first to the right.
+    indent : int
+        Spaces before each line.
+    """
+    rows = [[one_line(cell) for cell in row] for row in rows]
+    if sys.stdout is not None and sys.stdout.isatty():
+        with suppress(ImportError):
+            return _folded(rows, right, indent)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if right and i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append((" " * indent + (" " * _GAP).join(cells)).rstrip())
+    return lines
+
+
+def _folded(rows: Sequence[Sequence[str]], right: bool, indent: int, width: int | None = None) -> list[str]:
+    """Return what `columns` does, by rich; the width is the terminal's by default."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, _GAP, 0, 0))
+    for i in range(len(rows[0])):
+        table.add_column(justify="right" if right and i else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    text = io.StringIO()
+    Console(file=text, width=width, color_system=None).print(Padding(table, (0, 0, 0, indent), expand=False))
+    return [line.rstrip() for line in text.getvalue().splitlines()]
+
+
+class Progress:
+    """A bar on standard error that shows how much is done and disappears at the end; nothing where that is no terminal.
+
+    Parameters
+    ----------
+    total : int
+        The steps until the end.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._bar: Any = None
+        self._next = 0.0
+        if sys.stderr.isatty():
+            with suppress(ImportError):
+                self._bar = _bar(total)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Make room for a line of output; the next `show` brings the bar back."""
+        if self._bar is not None:
+            self._draw(self._bar.stop)
+            self._next = 0.0
+
+    def show(self, done: int, what: str) -> None:
+        """Show how many steps are done, and what comes next."""
+        if self._bar is None or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + _BAR_SECONDS
+        self._bar.update(self._bar.task_ids[0], completed=done, description=one_line(what))
+
+        def draw() -> None:
+            if not self._bar.live.is_started:
+                self._bar.start()
+                self._bar.console.show_cursor(True)  # a signal that ends the process would leave none
+            self._bar.refresh()
+
+        self._draw(draw)
+
+    def _draw(self, draw: Callable[[], object]) -> None:
+        try:
+            draw()
+        except OSError:  # the terminal is gone
+            self._bar = None
+
+
+def _bar(total: int) -> Any:
+    from rich import progress
+    from rich.console import Console
+    from rich.table import Column
+
+    name = progress.TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, ratio=1))
+    bar = progress.Progress(
+        progress.BarColumn(30),
+        progress.TextColumn("{task.completed} of {task.total}"),
+        progress.TimeRemainingColumn(elapsed_when_finished=True),
+        name,
+        console=Console(stderr=True),
+        auto_refresh=False,  # no thread
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        expand=True,
+    )
+    bar.add_task("", total=max(total, 1))
+    return bar

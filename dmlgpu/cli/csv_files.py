@@ -11,7 +11,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from .console import CommandError, count
 from .files import reading
-from .table import Column, Dialect, Table
+from .table import Column, Dialect, Table, chosen_columns
 
 __all__ = ["read_table", "write_table"]
 
@@ -240,20 +240,6 @@ def _quotes_are_plain(content: bytes, delimiter: str) -> bool:
     return places.size % 2 == 0 and bool(np.isin(beside, borders).all())
 
 
-def chosen_columns(path: Path, names: Sequence[str], only: Sequence[str] | None) -> set[int]:
-    """Return the positions of the columns to process, which `only` names."""
-    if only is None:
-        return set(range(len(names)))
-    chosen = set()
-    for name in only:
-        found = [i for i, other in enumerate(names) if other == name]
-        if len(found) != 1:
-            what = "has no column" if not found else f"has {len(found)} columns named"
-            raise CommandError(f"--columns: {path} {what} {name!r}; its columns are {', '.join(map(repr, names))}")
-        chosen.add(found[0])
-    return chosen
-
-
 # Cells
 
 
@@ -392,23 +378,31 @@ def _texts(values: NDArray[Any]) -> list[str]:
 
 
 def write_table(file: IO[bytes], table: Table) -> None:
-    """Write a table to an open file."""
+    """Write a table to an open file; columns that came from a .parquet file become text.
+
+    Raises
+    ------
+    CommandError
+        If such a column has a type without text.
+    """
     if table.dialect.mark:
         file.write(_BOM)
+    texts = {i: _kept(column) for i, column in enumerate(table.columns) if column.numbers is None}
+    names = [column.name for column in table.columns]
     text = io.StringIO(newline="")
     writer = csv.writer(
         text,
         delimiter=table.dialect.delimiter,
         lineterminator=table.dialect.line_end,
-        quoting=csv.QUOTE_ALL if _is_ambiguous(table) else csv.QUOTE_MINIMAL,
+        quoting=csv.QUOTE_ALL if _is_ambiguous(table, names, texts) else csv.QUOTE_MINIMAL,
     )
     if table.header:
-        writer.writerow([column.name for column in table.columns])
+        writer.writerow(names)
     for start in range(0, table.rows, _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         cells = [
-            column.cells[part] if isinstance(column.cells, list) else _texts(column.cells[part])
-            for column in table.columns
+            texts[i][part] if column.numbers is None else _texts(column.numbers[part])
+            for i, column in enumerate(table.columns)
         ]
         writer.writerows(zip(*cells, strict=True))
         file.write(text.getvalue().encode())
@@ -417,16 +411,27 @@ def write_table(file: IO[bytes], table: Table) -> None:
     file.write(text.getvalue().encode())
 
 
-def _is_ambiguous(table: Table) -> bool:
+def _kept(column: Column) -> list[str]:
+    """Return the cells of a column that was not processed, as text."""
+    if isinstance(column.cells, list):
+        return column.cells
+    try:
+        cells: list[str | None] = column.cells.cast(pyarrow.string()).to_pylist()
+    except pyarrow.ArrowException:
+        raise CommandError(
+            f"column {column.name!r} has the type {column.cells.type}, no text for a .csv file; write .parquet"
+        ) from None
+    return [cell or "" for cell in cells]
+
+
+def _is_ambiguous(table: Table, names: Sequence[str], texts: Mapping[int, list[str]]) -> bool:
     """Whether the text would be misread unless all of it is quoted.
 
     The writer quotes the cells that contain the delimiter, a quote or a character of the line end. A lone carriage
     return is not one of them, and another delimiter in the first line could be taken for the file's.
     """
-    texts = [column.cells for column in table.columns if isinstance(column.cells, list)]
-    names = [column.name for column in table.columns]
-    first = names if table.header else [cells[0] for cells in texts if cells]
+    first = names if table.header else [cells[0] for cells in texts.values() if cells]
     others = {",", ";", "\t"} - {table.dialect.delimiter}
     return any(other in cell for cell in first for other in others) or any(
-        "\r" in cell for cells in [names, *texts] for cell in cells
+        "\r" in cell for cells in [names, *texts.values()] for cell in cells
     )

@@ -40,7 +40,7 @@ __all__ = [
     "write_npy",
 ]
 
-Format = Literal["npy", "csv"]
+Format = Literal["npy", "csv", "parquet"]
 
 _AT_ONCE = 1 << 24
 _MAGIC = b"\x93NUMPY"
@@ -150,9 +150,11 @@ def _format(path: Path, verb: str) -> Format:
             return "npy"
         case ".csv":
             return "csv"
+        case ".parquet":
+            return "parquet"
         case suffix:
             what = f"the extension {suffix}" if suffix else "no extension"
-            raise CommandError(f"{str(path)!r} has {what}; dmlgpu {verb} .npy and .csv files")
+            raise CommandError(f"{str(path)!r} has {what}; dmlgpu {verb} .npy, .csv and .parquet files")
 
 
 # Reading

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,7 @@ from numpy.typing import NDArray
 from ..dtypes import ELEMENT_TYPES
 from ..errors import AxisError
 from .console import CommandError, one_line, say
-from .csv_files import read_table, write_table
-from .files import check_output, input_format, output_format, read_npy, replacing, write_npy
+from .files import Format, check_output, input_format, output_format, read_npy, replacing, write_npy
 from .summary import describe, summarize
 from .table import Table, array_table
 
@@ -169,13 +169,13 @@ def run(arguments: Namespace) -> int:
     source = Path(arguments.input)
     target = None if arguments.output is None else Path(arguments.output)
     kind = input_format(source)
-    if target is not None:
-        check_output(target)
+    for table_kind in {kind, kind if target is None else check_output(target)} - {"npy"}:
+        _table_files(table_kind)
     result: Result
-    if kind == "csv":
-        result, device = _run_table(source, arguments)
-    else:
+    if kind == "npy":
         result, device = _run_array(source, target, arguments)
+    else:
+        result, device = _run_table(source, kind, arguments)
     how = _how(arguments, kind)
     if target is None:
         say(summarize(f"{how} of {one_line(source)}", result, device.summary))
@@ -187,7 +187,9 @@ def run(arguments: Namespace) -> int:
 
 def _run_array(source: Path, target: Path | None, arguments: Namespace) -> tuple[NDArray[Any], Device]:
     if arguments.columns is not None or arguments.header != "auto":
-        raise CommandError(f"--columns and --header are for .csv files; {source} is an array")
+        raise CommandError(
+            f"--columns and --header are for .csv files, and --columns for .parquet files; {source} is an array"
+        )
     array = read_npy(source)
     axis = None
     if arguments.command != "round":
@@ -198,16 +200,31 @@ def _run_array(source: Path, target: Path | None, arguments: Namespace) -> tuple
             raise CommandError(
                 f"{source} has shape {array.shape}; say along which axis to run, with --axis 0 to {array.ndim - 1}"
             )
-    if target is not None and output_format(target) == "csv" and array.ndim not in (1, 2):
+    if target is not None and output_format(target) != "npy" and array.ndim not in (1, 2):
         raise CommandError(
-            f"cannot write {target}: a .csv file has 1 or 2 dimensions while {source} has {array.ndim}; write .npy"
+            f"cannot write {target}: a {target.suffix} file has 1 or 2 dimensions while {source} has {array.ndim}; "
+            "write .npy"
         )
     compute, device = _operator(arguments)
     return compute(array, axis), device
 
 
-def _run_table(source: Path, arguments: Namespace) -> tuple[Table, Device]:
-    table = read_table(source, arguments.header, arguments.columns)
+def _table_files(kind: Format) -> Any:
+    """Return the module that reads and writes one kind of tables."""
+    try:
+        return import_module(f".{kind}_files", __package__)
+    except ImportError as error:
+        raise CommandError(
+            f".{kind} files need the extra 'cli' of dmlgpu, which brings pyarrow ({error}): install it with "
+            "python -m pip install 'dmlgpu[cli]'"
+        ) from error
+
+
+def _run_table(source: Path, kind: Format, arguments: Namespace) -> tuple[Table, Device]:
+    if kind == "parquet" and arguments.header != "auto":
+        raise CommandError(f"--header is for .csv files; {source} says itself what its columns are called")
+    options = (arguments.header, arguments.columns) if kind == "csv" else (arguments.columns,)
+    table: Table = _table_files(kind).read_table(source, *options)
     axis = getattr(arguments, "axis", None) or 0
     if not -2 <= axis < 2:
         raise AxisError(axis, 2)
@@ -225,7 +242,7 @@ def _run_table(source: Path, arguments: Namespace) -> tuple[Table, Device]:
         same = [i for i, array in enumerate(arrays) if array.dtype == dtype]
         results.update(zip(same, compute(np.column_stack([arrays[i] for i in same]), 0).T, strict=True))
     if longer:
-        table = table.with_empty_text(first=not arguments.reverse)
+        table = table.with_gap(first=not arguments.reverse)
     return table.with_numbers(results[i] for i in range(len(arrays))), device
 
 
@@ -256,13 +273,15 @@ def _operator(arguments: Namespace) -> tuple[_Compute, Device]:
 
 
 def _write(target: Path, result: Result) -> None:
+    kind = output_format(target)
     with replacing(target) as file:
-        if output_format(target) == "csv":
-            write_table(file, result if isinstance(result, Table) else array_table(result))
+        if kind != "npy":
+            table = result if isinstance(result, Table) else array_table(result, f".{kind}")
+            _table_files(kind).write_table(file, table)
         else:
             write_npy(
                 file,
-                result.stacked(f"cannot write {target}", "write .csv, or choose a type with --dtype")
+                result.stacked(f"cannot write {target}", "write .csv or .parquet, or choose a type with --dtype")
                 if isinstance(result, Table)
                 else result,
             )

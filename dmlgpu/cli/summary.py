@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .console import count
+from .console import columns, count
 from .table import Table
 
 __all__ = ["Statistics", "describe", "statistics", "summarize"]
@@ -83,9 +82,10 @@ def summarize(title: str, result: NDArray[Any] | Table, device: str) -> str:
                 values, found = column.numbers, statistics(column.numbers)
                 ends = [values[0], values[-1], found.least, found.greatest]
                 cells.append([column.name, str(values.dtype), *map(_number, ends), str(found.nans)])
-        lines += _aligned(cells)
+        lines += columns(cells)
         if kept:
-            lines += ["", f"kept as text: {', '.join(kept)}"]
+            as_text = all(isinstance(column.cells, list) for column in result.columns if column.numbers is None)
+            lines += ["", f"kept as {'text' if as_text else 'they are'}: {', '.join(kept)}"]
     else:
         found = statistics(result)
         flat = result.reshape(-1)
@@ -95,14 +95,8 @@ def summarize(title: str, result: NDArray[Any] | Table, device: str) -> str:
         rows += [["min", _number(found.least)], ["max", _number(found.greatest)]]
         if found.nans:
             rows.append(["NaN", f"{found.nans} of {flat.size}"])
-        lines += _aligned(rows) if flat.size else ["no elements"]
+        lines += columns(rows) if flat.size else ["no elements"]
     return "\n".join([*lines, "", "-o FILE writes the result."])
-
-
-def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of cells as lines with the columns aligned."""
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
 
 
 def _sequence(values: NDArray[Any]) -> str:

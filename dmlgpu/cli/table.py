@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from .console import CommandError
 
-__all__ = ["Column", "Dialect", "Table", "array_table"]
+__all__ = ["Column", "Dialect", "Table", "array_table", "chosen_columns"]
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,14 @@ class Dialect:
         What ends lines.
     mark : bool
         Whether the file begins with a byte order mark, which spreadsheets ask for.
+    metadata : mapping of bytes to bytes, optional
+        What a .parquet file says besides its columns, such as which of them is pandas' index.
     """
 
     delimiter: str = ","
     line_end: str = "\n"
     mark: bool = False
+    metadata: Mapping[bytes, bytes] | None = None
 
 
 @dataclass(frozen=True)
@@ -41,22 +45,22 @@ class Column:
     ----------
     name : str
         The header's cell, or the column's number from 1 where there is none.
-    cells : NDArray or list of str
-        An array of numbers to process, or the text to keep.
+    cells : NDArray, list of str or pyarrow.ChunkedArray
+        An array of numbers to process, or what is kept: text, or a column of a .parquet file.
     """
 
     name: str
-    cells: NDArray[Any] | list[str]
+    cells: Any
 
     @property
     def numbers(self) -> NDArray[Any] | None:
-        """The numbers, or None for text."""
-        return None if isinstance(self.cells, list) else self.cells
+        """The numbers, or None for what is kept."""
+        return self.cells if isinstance(self.cells, np.ndarray) else None
 
 
 @dataclass(frozen=True)
 class Table:
-    """The contents of a .csv file.
+    """The contents of a .csv or .parquet file.
 
     Attributes
     ----------
@@ -89,12 +93,10 @@ class Table:
             columns[i] = replace(columns[i], cells=array)
         return replace(self, columns=tuple(columns))
 
-    def with_empty_text(self, first: bool) -> Table:
-        """Return the table with an empty cell added to its columns of text, as the first or the last."""
+    def with_gap(self, first: bool) -> Table:
+        """Return the table with an empty cell added to the columns that are kept, as the first or the last."""
         columns = [
-            replace(column, cells=["", *column.cells] if first else [*column.cells, ""])
-            if column.numbers is None
-            else column
+            replace(column, cells=_with_gap(column.cells, first)) if column.numbers is None else column
             for column in self.columns
         ]
         return replace(self, columns=tuple(columns))
@@ -137,8 +139,38 @@ def _fitting(integers: NDArray[Any], common: np.dtype[Any]) -> NDArray[np.bool_]
     return result & inside
 
 
-def array_table(array: NDArray[Any]) -> Table:
+def _with_gap(cells: Any, first: bool) -> Any:
+    if isinstance(cells, list):
+        return ["", *cells] if first else [*cells, ""]
+    import pyarrow  # has made the cells
+
+    gap = pyarrow.nulls(1, cells.type)
+    return pyarrow.chunked_array([gap, *cells.chunks] if first else [*cells.chunks, gap])
+
+
+def chosen_columns(path: Path, names: Sequence[str], only: Sequence[str] | None) -> set[int]:
+    """Return the positions of the columns to process, which `only` names."""
+    if only is None:
+        return set(range(len(names)))
+    chosen = set()
+    for name in only:
+        found = [i for i, other in enumerate(names) if other == name]
+        if len(found) != 1:
+            what = "has no column" if not found else f"has {len(found)} columns named"
+            raise CommandError(f"--columns: {path} {what} {name!r}; its columns are {', '.join(map(repr, names))}")
+        chosen.add(found[0])
+    return chosen
+
+
+def array_table(array: NDArray[Any], extension: str = ".csv") -> Table:
     """Return a table without a header of an array of one dimension (one column) or two (rows and columns).
+
+    Parameters
+    ----------
+    array : NDArray
+        The array.
+    extension : str
+        That of the file that it is for, for the message.
 
     Raises
     ------
@@ -147,5 +179,7 @@ def array_table(array: NDArray[Any]) -> Table:
     """
     columns = array[:, np.newaxis] if array.ndim == 1 else array
     if columns.shape[1] == 0:
-        raise CommandError(f"the result has shape {array.shape}: a .csv file needs at least one column; write .npy")
+        raise CommandError(
+            f"the result has shape {array.shape}: a {extension} file needs at least one column; write .npy"
+        )
     return Table(tuple(Column(str(i + 1), columns[:, i]) for i in range(columns.shape[1])), header=False)

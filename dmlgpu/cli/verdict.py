@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import dmlgpu
 
 from ..conformance import Outcome, Probe
-from .console import count
+from .console import columns, count
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
@@ -134,18 +134,14 @@ class Verdict:
 
     def _table(self) -> list[str]:
         table = self.cells()
-        columns = list(dict.fromkeys(outcome.case.column for outcome in self.outcomes))
-        columns.sort(key=lambda column: [*map(column.startswith, ("convert", "round", "product")), column])
-        rows = [["", *columns]]
+        names = list(dict.fromkeys(outcome.case.column for outcome in self.outcomes))
+        names.sort(key=lambda name: [*map(name.startswith, ("convert", "round", "product")), name])
+        rows = [["", *names]]
         for dtype, cells in table.items():
-            shown = [cells.get(column) for column in columns]
+            shown = [cells.get(name) for name in names]
             rows.append([dtype, *("-" if cell is None else _cell(*cell) for cell in shown)])
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["cases with the reference's bits, by element type (of the input), operator and kernel"]
-        for name, *values in rows:
-            cells_of = (value.rjust(width) for value, width in zip(values, widths[1:], strict=True))
-            lines.append("  ".join([f"  {name.ljust(widths[0])}", *cells_of]).rstrip())
-        return lines
+        title = "cases with the reference's bits, by element type (of the input), operator and kernel"
+        return [title, *columns(rows, right=True, indent=2)]
 
     def json(self, information: Mapping[str, Any]) -> str:
         """Return all that was found, with what ``dmlgpu info --json`` says, as JSON."""

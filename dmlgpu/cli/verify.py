@@ -28,9 +28,8 @@ from ..conformance import (
 )
 from ..conformance.digests import REFERENCE
 from ..errors import ArgumentError, DeviceReleasedError
-from .console import CommandError, count, note, one_line, say, warn
+from .console import CommandError, Progress, count, note, one_line, say, warn
 from .files import check_input, check_outputs, replacing
-from .progress import Progress
 from .verdict import Verdict, driver_of, reproduction
 
 if TYPE_CHECKING:

@@ -1,0 +1,176 @@
+"""Tables in .parquet files: what is processed, what is kept, what is refused, and the ways to other formats."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dmlgpu import reference
+
+from .cli_runner import Run, one_line, runner, same
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line in an empty folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return runner(capsys)
+
+
+KEPT = {
+    "day": pa.array([datetime.date(2024, 1, 1), None, datetime.date(2024, 1, 3)]),
+    "who": pa.array(["a", "b,c", None]).dictionary_encode(),
+    "when": pa.array([0, 1, None], pa.timestamp("us", "Europe/Berlin")),
+    "price": pa.array([Decimal("1.10"), None, Decimal("2.20")]),
+    "many": pa.array([[1, 2], [], None]),
+    "flag": pa.array([True, None, False]),
+}
+"""Columns that no command changes."""
+
+
+def save(name: str, columns: dict[str, pa.Array], **options: object) -> None:
+    pq.write_table(pa.table(columns).replace_schema_metadata({"of": "somebody"}), name, **options)
+
+
+class TestNumbers:
+    @pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "uint64", "float16", "float32", "float64"])
+    @pytest.mark.parametrize("command", ["cumsum", "round"])
+    def test_columns_have_the_bits_of_arrays(self, run: Run, dtype: str, command: str) -> None:
+        x = (np.random.default_rng(3).random(300) * 3).astype(dtype)
+        save("x.parquet", {"x": pa.array(x), **{name: cells.take([0, 1, 2] * 100) for name, cells in KEPT.items()}})
+        status, out, _ = run(command, "x.parquet", "-o", "y.parquet")
+        assert status == 0
+        assert out.startswith("wrote y.parquet: ")
+        if command == "round":
+            expected = x if x.dtype.kind != "f" else reference.round(x, "half_even")
+        else:
+            wide = x if x.dtype.kind == "f" else x.astype("int64" if x.dtype.kind == "i" else "uint64")
+            expected = reference.cumulative(wide, "sum", axis=0)
+        assert same(pq.read_table("y.parquet")["x"].to_numpy(), expected)
+
+    def test_everything_else_stays(self, run: Run) -> None:
+        save("x.parquet", {"first": KEPT["day"], "x": pa.array([1.5, 2, 3]), **KEPT}, row_group_size=2)
+        assert run("cumsum", "x.parquet", "-o", "x.parquet").status == 0
+        old, new = pa.table({"first": KEPT["day"], **KEPT}), pq.read_table("x.parquet")
+        assert new.column_names == ["first", "x", *KEPT]
+        assert new["x"].to_pylist() == [1.5, 3.5, 6.5]
+        assert new.drop_columns(["x"]).equals(old)
+        assert new.schema.metadata == {b"of": b"somebody"}
+        assert os.listdir() == ["x.parquet"]
+
+    def test_columns_are_chosen_by_name(self, run: Run) -> None:
+        save(
+            "x.parquet", {"a": pa.array([1, 2, 3]), "b, c": pa.array([1, 2, 3]), "flag": pa.array([True, False, True])}
+        )
+        assert run("cumsum", "x.parquet", "-o", "y.parquet", "--columns", '"b, c",flag').status == 0
+        found = pq.read_table("y.parquet").to_pydict()
+        assert found == {"a": [1, 2, 3], "b, c": [1, 3, 6], "flag": [1, 1, 2]}
+
+    def test_along_rows(self, run: Run) -> None:
+        save("x.parquet", {"a": pa.array([1, 2]), "k": pa.array(["x", "y"]), "b": pa.array([0.5, 1])})
+        assert run("cumsum", "x.parquet", "-o", "y.parquet", "--axis", "1").status == 0
+        assert pq.read_table("y.parquet").to_pydict() == {"a": [1, 2], "k": ["x", "y"], "b": [1.5, 3]}
+
+    @pytest.mark.parametrize(("options", "gap"), [([], 0), (["--reverse"], 3)])
+    def test_include_initial_adds_a_row(self, run: Run, options: list[str], gap: int) -> None:
+        save("x.parquet", {"x": pa.array([1, 2, 3]), **KEPT})
+        assert run("cumsum", "x.parquet", "-o", "y.parquet", "--include-initial", *options).status == 0
+        table = pq.read_table("y.parquet")
+        assert table["x"].to_pylist() == ([6, 5, 3, 0] if options else [0, 1, 3, 6])
+        for name, cells in KEPT.items():
+            values = cells.to_pylist()
+            assert table[name].to_pylist() == [*values[:gap], None, *values[gap:]]
+
+    def test_the_summary(self, run: Run) -> None:
+        save("x.parquet", {"x": pa.array([1.5, float("nan")]), "k": pa.array(["a", "b"])})
+        out = run("cumsum", "x.parquet").out
+        assert out.startswith("cumsum along axis 0 of x.parquet: 2 rows of 2 columns\n")
+        assert "\nx       float64  1.5    nan   1.5  1.5  1\n\nkept as they are: k\n" in out
+
+
+class TestOtherFormats:
+    def test_to_csv(self, run: Run) -> None:
+        save("x.parquet", {"x": pa.array([1, 2, 3]), "day": KEPT["day"], "who": KEPT["who"], "price": KEPT["price"]})
+        assert run("cumsum", "x.parquet", "-o", "y.csv").status == 0
+        assert Path("y.csv").read_text() == 'x,day,who,price\n1,2024-01-01,a,1.10\n3,,"b,c",\n6,2024-01-03,,2.20\n'
+
+    def test_what_has_no_text_is_refused(self, run: Run) -> None:
+        save("x.parquet", {"x": pa.array([1, 2, 3]), "b": pa.array([b"\xff", b"", b""])})
+        status, out, err = run("cumsum", "x.parquet", "-o", "y.csv")
+        assert (status, out) == (2, "")
+        assert "column 'b' has the type binary, no text for a .csv file; write .parquet" in one_line(err)
+        assert os.listdir() == ["x.parquet"]
+
+    def test_from_csv(self, run: Run) -> None:
+        Path("x.csv").write_text("day,x,n\n1 Jan,0.5,18446744073709551615\n2 Jan,1,0\n")
+        assert run("cumsum", "x.csv", "-o", "y.parquet").status == 0
+        table = pq.read_table("y.parquet")
+        assert table.schema.types == [pa.string(), pa.float64(), pa.uint64()]
+        assert table.to_pydict() == {"day": ["1 Jan", "2 Jan"], "x": [0.5, 1.5], "n": [2**64 - 1, 2**64 - 1]}
+
+    def test_to_and_from_arrays(self, run: Run) -> None:
+        np.save("x.npy", np.array([[1.5, 2], [3, 4]], np.float32))
+        assert run("cumsum", "x.npy", "--axis", "0", "-o", "y.parquet").status == 0
+        assert pq.read_table("y.parquet").to_pydict() == {"1": [1.5, 4.5], "2": [2, 6]}
+        assert run("cumsum", "y.parquet", "-o", "z.npy").status == 0
+        assert same(np.load("z.npy"), np.array([[1.5, 2], [6, 8]], np.float32))
+
+
+BAD = {
+    "truncated": ("cumsum cut.parquet", "cut.parquet is damaged, or not a Parquet file that pyarrow reads: "),
+    "damaged inside": ("cumsum bits.parquet", "bits.parquet is damaged, or not a Parquet file that pyarrow reads: "),
+    "another format": ("cumsum text.parquet", "text.parquet is damaged, or not a Parquet file that pyarrow reads: "),
+    "empty": ("cumsum empty.parquet", "empty.parquet is empty"),
+    "no rows": ("cumsum none.parquet", "none.parquet has no rows"),
+    "no numbers": ("cumsum words.parquet", "has no column of numbers; its columns are 'k' of string"),
+    "null": ("cumsum null.parquet", "null.parquet, row 2, column x: the cell is empty (null); fill it, with nan"),
+    "column of text": ("cumsum words.parquet --columns k", "column k: its type is string, not one of numbers; leave"),
+    "unknown column": ("cumsum words.parquet --columns z", "--columns: words.parquet has no column 'z'; its columns"),
+    "header": ("cumsum x.parquet --header no", "--header is for .csv files; x.parquet says itself what its columns"),
+    "three dimensions": ("cumsum cube.npy --axis 0 -o y.parquet", "a .parquet file has 1 or 2 dimensions while cube"),
+    "no columns": ("round nothing.npy -o y.parquet", "a .parquet file needs at least one column; write .npy"),
+    "initial column": ("cumsum x.parquet --axis 1 --include-initial", "would add a column without a name to x.parquet"),
+    "too wide for one type": (
+        "cumsum wide.parquet -o y.npy",
+        "column 'n', row 1: 9007199254740993 has no exact float64",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line(run: Run, case: str) -> None:
+    save("x.parquet", {"x": pa.array([1, 2]), "y": pa.array([3, 4])})
+    save("null.parquet", {"x": pa.array([1.5, None]), "y": pa.array([3, 4])})
+    save("words.parquet", {"k": pa.array(["a"])})
+    save("none.parquet", {"x": pa.array([], pa.int64())})
+    save("wide.parquet", {"n": pa.array([2**53 + 1]), "x": pa.array([0.5])})
+    np.save("x.npy", np.random.default_rng(1).random(1000))
+    assert run("cumsum", "x.npy", "-o", "bits.parquet").status == 0  # pages that dmlgpu writes have checksums
+    whole = Path("bits.parquet").read_bytes()
+    Path("bits.parquet").write_bytes(whole[:4000] + bytes([whole[4000] ^ 1]) + whole[4001:])
+    Path("cut.parquet").write_bytes(whole[:-9])
+    Path("text.parquet").write_text("x\n1\n")
+    Path("empty.parquet").touch()
+    np.save("cube.npy", np.ones((2, 2, 2), np.float32))
+    np.save("nothing.npy", np.ones((2, 0), np.float32))
+    before = sorted(os.listdir())
+    command, message = BAD[case]
+    status, out, err = run(*command.split(), *([] if "-o" in command else ["-o", "out.parquet"]))
+    assert (status, out) == (2, "")
+    assert message in one_line(err)
+    assert sorted(os.listdir()) == before
+
+
+def test_every_truncation_is_an_error(run: Run) -> None:
+    save("x.parquet", {"x": pa.array([1, 2, 3])})
+    whole = Path("x.parquet").read_bytes()
+    for length in range(1, len(whole), 7):
+        Path("y.parquet").write_bytes(whole[:length])
+        assert "y.parquet is damaged, or not a Parquet file" in one_line(run("cumsum", "y.parquet").err)
