@@ -151,8 +151,8 @@ def test_bad_input_is_one_line(run: Run, case: str) -> None:
     save("words.parquet", {"k": pa.array(["a"])})
     save("none.parquet", {"x": pa.array([], pa.int64())})
     save("wide.parquet", {"n": pa.array([2**53 + 1]), "x": pa.array([0.5])})
-    np.save("x.npy", np.random.default_rng(1).random(1000))
-    assert run("cumsum", "x.npy", "-o", "bits.parquet").status == 0  # pages that dmlgpu writes have checksums
+    damaged = {"x": pa.array(np.random.default_rng(1).random(1000))}
+    save("bits.parquet", damaged, write_page_checksum=True)
     whole = Path("bits.parquet").read_bytes()
     Path("bits.parquet").write_bytes(whole[:4000] + bytes([whole[4000] ^ 1]) + whole[4001:])
     Path("cut.parquet").write_bytes(whole[:-9])
@@ -166,6 +166,14 @@ def test_bad_input_is_one_line(run: Run, case: str) -> None:
     assert (status, out) == (2, "")
     assert message in one_line(err)
     assert sorted(os.listdir()) == before
+
+
+def test_pages_that_are_written_have_checksums(run: Run) -> None:
+    np.save("x.npy", np.random.default_rng(1).random(1000))
+    assert run("cumsum", "x.npy", "-o", "y.parquet").status == 0
+    whole = Path("y.parquet").read_bytes()
+    Path("y.parquet").write_bytes(whole[:4000] + bytes([whole[4000] ^ 1]) + whole[4001:])
+    assert "y.parquet is damaged" in one_line(run("cumsum", "y.parquet").err)
 
 
 def test_every_truncation_is_an_error(run: Run) -> None:

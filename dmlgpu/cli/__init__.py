@@ -37,7 +37,7 @@ _COMMANDS = {
 """The commands: the module that has ``add_arguments(parser)`` and ``run(arguments)``, and a line of help."""
 
 _DESCRIPTION = """\
-Cumulative sums, cumulative products and rounding on the GPU, for .npy and .csv files.
+Cumulative sums, cumulative products and rounding on the GPU, for .npy, .csv and .parquet files.
 The results have the same bits on every device."""
 
 _EPILOG = """\

@@ -42,6 +42,14 @@ _FILES = """\
   float64 and a number beyond float64 are errors. Codes such as 01234 are text,
   and numbers only if --columns names them. -0 is 0 among integers.
 
+.parquet files:
+  Each column of integers or floating-point numbers is processed in its own
+  type, as those of .csv files are; --columns chooses. Other columns are kept
+  as they are. An empty cell (null) in a column to process is an error.
+
+  .csv and .parquet files need the extra 'cli' of dmlgpu, which brings pyarrow:
+  python -m pip install 'dmlgpu[cli]'
+
 output files:
   A result is written beside its place, flushed to the disk and then renamed:
   the place has the old file or the new one, whatever happens. Owner and
@@ -77,13 +85,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_files(parser: ArgumentParser) -> None:
-    parser.add_argument("input", metavar="INPUT", help="a .npy or .csv file")
+    parser.add_argument("input", metavar="INPUT", help="a .npy, .csv or .parquet file")
     parser.add_argument(
         "-o",
         "--output",
         metavar="OUTPUT",
-        help="write the result to this .npy or .csv file (.csv: 1 or 2 dimensions), which may be the input; an "
-        "existing file is replaced once the result is complete; by default a summary is printed",
+        help="write the result to this .npy, .csv or .parquet file (tables: 1 or 2 dimensions), which may be the input; "
+        "an existing file is replaced once the result is complete; by default a summary is printed",
     )
 
 
@@ -95,7 +103,7 @@ def _add_scan(parser: ArgumentParser, title: str, initial: int) -> None:
         type=int,
         metavar="N",
         help="axis to run along, counted from 0, or from the end if negative; needed for .npy files of more than "
-        "one dimension; 0 (down the rows) by default for .csv files",
+        "one dimension; 0 (down the rows) by default for tables",
     )
     parser.add_argument(
         "--exclusive",
@@ -140,7 +148,7 @@ def _add_rounding(parser: ArgumentParser) -> None:
 
 
 def _add_table(parser: ArgumentParser) -> None:
-    table = parser.add_argument_group("options for .csv files")
+    table = parser.add_argument_group("options for tables")
     table.add_argument(
         "--columns",
         metavar="NAMES",
@@ -152,7 +160,8 @@ def _add_table(parser: ArgumentParser) -> None:
         "--header",
         choices=("auto", "yes", "no"),
         default="auto",
-        help="whether the first line is a header; auto, the default, takes it for one if no cell of it is a number",
+        help="whether the first line of a .csv file is a header; auto, the default, takes it for one if no cell "
+        "of it is a number",
     )
 
 
