@@ -270,7 +270,7 @@ def tables(draw: st.DrawFn) -> Table:
 class TestSplitting:
     """pyarrow splits what it splits as the strict reader does; all else is the strict reader's."""
 
-    @settings(max_examples=1000)
+    @settings(deadline=None, max_examples=1000)
     @given(st.text(st.sampled_from('",\n\r1a ;\0'), max_size=24))
     @example('a,"b ""c"" d"\n"1,\n2",3')
     @example('a\n"1"2\n')
@@ -304,6 +304,7 @@ class TestSplitting:
 
 
 class TestWriteTable:
+    @settings(deadline=None)
     @given(tables())
     def test_what_is_written_reads_back(self, tmp_path_factory: pytest.TempPathFactory, table: Table) -> None:
         path = tmp_path_factory.mktemp("csv", numbered=True) / "a.csv"

@@ -90,8 +90,8 @@ def _add_files(parser: ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="OUTPUT",
-        help="write the result to this .npy, .csv or .parquet file (tables: 1 or 2 dimensions), which may be the input; "
-        "an existing file is replaced once the result is complete; by default a summary is printed",
+        help="write the result to this .npy, .csv or .parquet file (tables: 1 or 2 dimensions), perhaps the input; an "
+        "existing file is replaced once the result is complete; by default a summary is printed",
     )
 
 
