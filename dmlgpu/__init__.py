@@ -12,12 +12,12 @@ from . import errors
 from .arrays.array import DeviceArray, asarray
 from .arrays.foreign import from_wgpu
 from .arrays.functions import cumulative_prod, cumulative_sum, round
-from .arrays.pieces import Scan
 from .errors import DmlGpuError, SoftwareAdapterWarning
 from .lazy import import_runtime
 
 if TYPE_CHECKING:
     from . import directml
+    from .arrays.pieces import Scan
     from .runtime.device import Device, default_device, devices
 
     __version__: str
@@ -58,6 +58,8 @@ def __getattr__(name: str) -> Any:
     value: Any
     if name in ("Device", "default_device", "devices"):
         value = getattr(import_runtime(), name)
+    elif name == "Scan":
+        value = importlib.import_module(".arrays.pieces", __name__).Scan
     elif name == "directml":
         return importlib.import_module(".directml", __name__)
     elif name == "__version__":
