@@ -263,6 +263,7 @@ CHECKS = [
         "lib/progress",
         "lib/run_written",
         "lib/columns",
+        "lib/four",
     )
     for one in alterations((shaders.folder() / f"{name}.wgsl").read_text(encoding="utf-8"), f"{name}.wgsl")
     if one.kind == "check"

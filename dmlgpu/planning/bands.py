@@ -17,8 +17,9 @@ _LANES = 8
 _FEW_VECTORS, _MANY_VECTORS = 4, 8
 """Vectors of columns an invocation. The more, the more of a page is read at a visit; SwiftShader takes six seconds to
 compile eight of floats, and one for four."""
-_MANY_ELEMENTS = 2**22
-"""Of floats, from which on eight vectors are worth a second of compiling; float64 takes four."""
+_FAR = 8
+"""From so many times `Limits.near_elements` on, eight vectors of floats are worth a second of compiling. Of float64, four
+are as many bytes."""
 _MOST_BANDS = 8
 """Of a workgroup: with more, the pages of a block's rows are forgotten before they are visited again."""
 _STATE_WORDS = 17
@@ -178,5 +179,5 @@ def bands_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_pla
         return None
     is_wide = limits.columns and slices >= limits.cores * _LANES * columns * _MANY_VECTORS
     if not is_exact:  # which compile slowly
-        is_wide &= problem.slices * axis.size >= _MANY_ELEMENTS and element.itemsize <= 4
+        is_wide &= problem.slices * axis.size >= _FAR * limits.near_elements and element.itemsize <= 4
     return Bands(problem, limits, tuple(cut), columns, _MANY_VECTORS if is_wide else _FEW_VECTORS)
