@@ -26,10 +26,9 @@ import wgpu
 
 import dmlgpu
 from dmlgpu.bench.machine import header
-from dmlgpu.bench.results import Result
+from dmlgpu.bench.results import Result, ratios, summarize
 from dmlgpu.bench.rows import Row
 from dmlgpu.bench.runner import Options, Runner
-from dmlgpu.bench.samples import ratios, summarize
 
 from .peers.team import Team
 

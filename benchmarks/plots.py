@@ -20,10 +20,9 @@ import matplotlib.pyplot as plt
 
 import dmlgpu
 from dmlgpu.bench.machine import header
-from dmlgpu.bench.results import Result
+from dmlgpu.bench.results import Result, summarize
 from dmlgpu.bench.rows import Row
 from dmlgpu.bench.runner import Options, Runner
-from dmlgpu.bench.samples import summarize
 
 OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "images" / "performance.png"
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dmlgpu.bench.clock import BufferCopy, Clock, work_of
-from dmlgpu.bench.copying import COPIES, GRAIN, Copy, padded, plan_copy
-from dmlgpu.bench.samples import median_interval, ratios, summarize
+from dmlgpu.bench.results import median_interval, ratios, summarize
+from dmlgpu.bench.workloads import COPIES, GRAIN, Copy, padded, plan_copy
 from dmlgpu.dtypes import by_name
 from dmlgpu.layout import Layout
 from dmlgpu.planning.plan import plan_scan
@@ -79,7 +79,8 @@ class TestClock:
         work = work_of(device, plan, source.gpu_buffer, target.gpu_buffer)
         assert sum(map(len, work.batches)) == len(plan.passes) > 1
         copy = BufferCopy(source.gpu_buffer, target.gpu_buffer, x.nbytes)
-        copied, scanned = Clock(device).in_turn([copy, work], 2)
+        clock = Clock(device)
+        copied, scanned = ([clock.seconds(one) for _ in range(2)] for one in (copy, work))
         assert len(copied) == len(scanned) == 2
         out = np.zeros_like(x)
         device.download(target, 0, out)

@@ -12,9 +12,9 @@ import pytest
 
 from dmlgpu import reference
 from dmlgpu.bench.comparison import compare, render
-from dmlgpu.bench.data import Data, elements, numpy_call
 from dmlgpu.bench.results import Report, Result, cells, read_report
 from dmlgpu.bench.rows import AXES, Row, default_rows, parse_axis, quick_rows, rows_of, shape_text
+from dmlgpu.bench.workloads import Data, elements, numpy_call
 from dmlgpu.dtypes import ELEMENT_TYPES
 from dmlgpu.errors import ArgumentError
 from dmlgpu.planning.plan import KERNELS

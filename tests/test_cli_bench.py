@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from dmlgpu.bench import runner as runner_module
-from dmlgpu.bench.copying import COPIES
 from dmlgpu.bench.rows import Row, quick_rows
 from dmlgpu.bench.runner import BUFFER_COPY, MEMCPY
+from dmlgpu.bench.workloads import COPIES
 from dmlgpu.cli import bench
 from dmlgpu.planning.plan import KERNELS
 from dmlgpu.runtime.device import Device

@@ -10,7 +10,7 @@ import pytest
 import wgpudawn
 
 from dmlgpu import shaders
-from dmlgpu.bench.copying import COPIES, plan_copy
+from dmlgpu.bench.workloads import COPIES, plan_copy
 from dmlgpu.dtypes import BOOL, ELEMENT_TYPES, ElementType, by_name
 from dmlgpu.errors import ShaderError
 from dmlgpu.layout import Layout

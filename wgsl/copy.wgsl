@@ -1,6 +1,6 @@
 // Copies memory: the ceiling that benchmarks divide by. No operator runs it.
 //
-// Which way of copying is fastest depends on the device, so there are several variants: dmlgpu/bench/copying.py.
+// Which way of copying is fastest depends on the device, so there are several variants: dmlgpu/bench/workloads.py.
 // Grid: workgroups of 64 invocations; each invocation copies `units` words or vectors of four words.
 // Bindings: 0 params, 1 input, 2 output. params.count is the number of units, a multiple of 64 * `units`.
 // Constants: units; stride, the distance between an invocation's units: 1, or 64 so that neighbouring invocations

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dmlgpu.bench.machine import machine
+from dmlgpu.bench.results import ratios, summarize
 from dmlgpu.bench.rows import Row, parse_axis, rows_of
-from dmlgpu.bench.samples import ratios, summarize
 from dmlgpu.errors import DmlGpuError
 
 from .calls import PEERS

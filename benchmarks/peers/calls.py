@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlgpu.bench.data import numpy_call, own_call
 from dmlgpu.bench.rows import Row
+from dmlgpu.bench.workloads import numpy_call, own_call
 
 Array = NDArray[Any]
 Call = Callable[[], Array]

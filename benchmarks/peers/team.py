@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlgpu import reference
-from dmlgpu.bench.data import elements
 from dmlgpu.bench.rows import Row
+from dmlgpu.bench.workloads import elements
 
 from .calls import PEERS, MissingPeerError
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -172,14 +172,6 @@ class Clock:
         if self._period is None:
             return wall
         return float(np.sum((ticks[:, 1] - ticks[:, 0]).astype(np.int64))) * self._period
-
-    def in_turn(self, works: Sequence[Work | BufferCopy], rounds: int) -> list[list[float]]:
-        """Run several works in turn, `rounds` times each; return the samples of each."""
-        samples: list[list[float]] = [[] for _ in works]
-        for _ in range(rounds):
-            for work, taken in zip(works, samples, strict=True):
-                taken.append(self.seconds(work))
-        return samples
 
     def _span(self, spans: int) -> Callable[[int], dict[str, Any]]:
         """Return the descriptor that gives the n-th compute pass its timestamps."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import ArgumentError
-from .machine import other_machine
-from .results import Report, Result
+from .results import Report, Result, median_interval, summarize
 from .rows import Row
-from .samples import median_interval, summarize
 
-__all__ = ["ENOUGH", "Change", "compare", "render"]
+__all__ = ["ENOUGH", "Change", "compare", "other_machine", "render"]
 
 SMALLEST = 0.03
 """Smaller changes do not count, however certain: layouts of memory and of code cause as much by chance."""
@@ -85,6 +84,24 @@ def compare(old: Report, new: Report, *, across_machines: bool = False) -> list[
     if not changes:
         raise ArgumentError("the two results share no row: measure both with the same options")
     return changes
+
+
+def other_machine(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
+    """Return the difference between two headers that makes their times incomparable, or None.
+
+    Examples
+    --------
+    >>> from dmlgpu.bench.comparison import other_machine
+    >>> here = {"machine": {"cores": 2}, "device": {"summary": "a GPU"}, "clock": "gpu"}
+    >>> other_machine(here, here | {"clock": "wall"})
+    "clock is 'gpu' in the one and 'wall' in the other"
+    """
+    pairs = [(name, old["machine"].get(name), new["machine"].get(name)) for name in old["machine"]]
+    pairs += [("device", old["device"]["summary"], new["device"]["summary"]), ("clock", old["clock"], new["clock"])]
+    different = [
+        f"{name} is {one!r} in the one and {other!r} in the other" for name, one, other in pairs if one != other
+    ]
+    return ", ".join(different) or None
 
 
 def _change(old: Result, new: Result) -> Change:

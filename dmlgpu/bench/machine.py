@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..runtime.device import Device
     from .clock import Clock
 
-__all__ = ["LIMITS", "header", "machine", "other_machine"]
+__all__ = ["LIMITS", "header", "machine"]
 
 LIMITS = (
     "max-buffer-size",
@@ -86,21 +86,3 @@ def header(device: Device, clock: Clock, options: Mapping[str, Any]) -> dict[str
         "options": dict(options),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def other_machine(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
-    """Return the difference between two headers that makes their times incomparable, or None.
-
-    Examples
-    --------
-    >>> from dmlgpu.bench.machine import machine, other_machine
-    >>> here = {"machine": machine(), "device": {"summary": "a GPU"}, "clock": "gpu"}
-    >>> other_machine(here, here | {"clock": "wall"})
-    "clock is 'gpu' in the one and 'wall' in the other"
-    """
-    pairs = [(name, old["machine"].get(name), new["machine"].get(name)) for name in old["machine"]]
-    pairs += [("device", old["device"]["summary"], new["device"]["summary"]), ("clock", old["clock"], new["clock"])]
-    different = [
-        f"{name} is {one!r} in the one and {other!r} in the other" for name, one, other in pairs if one != other
-    ]
-    return ", ".join(different) or None

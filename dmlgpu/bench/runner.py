@@ -20,11 +20,9 @@ from ..planning.plan import plan_problem
 from ..planning.problem import ElementwiseProblem, Operator, RoundingMode, ScanProblem, round_problem, scan_problem
 from ..runtime.executor import submit
 from .clock import BufferCopy, Clock, Work, work_of
-from .copying import COPIES, padded, plan_copy
-from .data import Data, numpy_call, own_call
-from .results import Result
+from .results import Result, ratios, summarize
 from .rows import AUTO, Row
-from .samples import ratios, summarize
+from .workloads import COPIES, Data, numpy_call, own_call, padded, plan_copy
 
 if TYPE_CHECKING:
     from ..runtime.device import Buffer, Device

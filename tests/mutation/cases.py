@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlgpu import reference
-from dmlgpu.bench.copying import Copy
+from dmlgpu.bench.workloads import Copy
 from dmlgpu.conformance import Case, ConvertCase, Placement, ScanCase
 from dmlgpu.conformance.probes import hard_pairs
 from dmlgpu.layout import Layout
@@ -217,7 +217,7 @@ class BytesCase(ConvertCase):
 
 @dataclass(frozen=True)
 class CopyCase(Case):
-    """A benchmark's copy; `dmlgpu.bench.copying` has the plan of it."""
+    """A benchmark's copy; `dmlgpu.bench.workloads` has the plan of it."""
 
     copy: Copy
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain, islice, product
 from typing import Any
 
-from dmlgpu.bench.copying import COPIES
+from dmlgpu.bench.workloads import COPIES
 from dmlgpu.conformance import Case, Placement, RoundCase, parse, suite
 from dmlgpu.conformance.cases import MODES
 from dmlgpu.conformance.probes import hard_pairs

@@ -12,7 +12,7 @@ import wgpu
 from numpy.typing import NDArray
 
 from dmlgpu import reference, shaders
-from dmlgpu.bench.copying import plan_copy
+from dmlgpu.bench.workloads import plan_copy
 from dmlgpu.conformance import Case
 from dmlgpu.conformance.elements import random_words
 from dmlgpu.planning import scan
