@@ -18,7 +18,7 @@ _FEW_VECTORS, _MANY_VECTORS = 4, 8
 """Vectors of columns an invocation. The more, the more of a page is read at a visit; SwiftShader takes six seconds to
 compile eight of floats, and one for four."""
 _FAR = 8
-"""From so many times `Limits.near_elements` on, eight vectors of floats are worth a second of compiling. Four vectors of
+"""From so many times `Limits.near_elements` on, eight vectors of floats are worth a second of compiling. Four of
 float64 have as many bytes."""
 _MOST_BANDS = 8
 """Of a workgroup: with more, the pages of a block's rows are forgotten before they are visited again."""
