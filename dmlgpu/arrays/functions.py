@@ -46,7 +46,7 @@ _MODES = {
 PRECISIONS = {precision.value: precision for precision in Precision}
 
 _MAX_APART_BYTES = 2**30
-"""Scans of more bytes from the host are done in place, which takes up to four times as long, but half the memory."""
+"""Scans of more bytes from the host run in place, which takes up to four times as long but half the memory."""
 
 # DeviceArray has __array__ and is array-like too; the first overload that fits is the one that counts.
 
@@ -357,7 +357,7 @@ def round(
 
 
 class _Scan(NamedTuple):  # which is made and hashed quicker than a dataclass
-    """What to do along the axis: the arguments of a scan that do not depend on its data."""
+    """The arguments of a scan that do not depend on its data."""
 
     operator: Operator
     include_initial: bool
@@ -374,7 +374,7 @@ class _Scan(NamedTuple):  # which is made and hashed quicker than a dataclass
         reverse: bool,
         precision: str = Precision.DEFAULT.value,
     ) -> _Scan:
-        """Return what a caller's arguments mean."""
+        """Return the checked arguments of a caller."""
         accumulate = choice(precision, "precision", PRECISIONS)
         include_initial, exclusive = flag(include_initial, "include_initial"), flag(exclusive, "exclusive")
         scan = cls(operator, include_initial, exclusive, flag(reverse, "reverse"), accumulate)
@@ -409,7 +409,7 @@ def _scan(
     out: NDArray[Any] | DeviceArray | None,
     device: Device | str | int | None,
 ) -> NDArray[Any] | DeviceArray:
-    """Do what `cumulative_sum` says, for either operator."""
+    """Scan as `cumulative_sum` documents, by either operator."""
     array = _checked(x)
     along = _scan_axis(axis, array.ndim)
     element = scan_element(by_dtype(array.dtype), dtype, out)

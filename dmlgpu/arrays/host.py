@@ -1,4 +1,4 @@
-"""Where NumPy arrays come in: what is accepted, and in which order memory is copied."""
+"""Input from NumPy: which arrays are accepted, and in which order their memory is copied."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _WHOLE_EXTENT = 1 << 16
-"""Bytes up to which a view is read back with its gaps, which is quicker than packing it on the device first."""
+"""Views of up to so many bytes are read back with their gaps, which is quicker than packing them on the device."""
 
 
 @dataclass(frozen=True, eq=False)

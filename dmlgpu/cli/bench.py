@@ -1,4 +1,4 @@
-"""``dmlgpu bench``: how fast a device is, and whether it became faster."""
+"""``dmlgpu bench``: measures how fast a device is, and whether it became faster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line says and shows, and the streams it does so on.
+"""Messages, tables and progress of the command line, and the standard streams they go to.
 
 On terminals rich lays out tables and progress bars, if it is installed; all else is plain lines.
 """
@@ -40,15 +40,15 @@ _GAP = 2
 _BAR_SECONDS = 0.1
 
 _LONGEST = 2000
-"""Characters of a message: files and arguments have names and values of any length."""
+"""The most characters of a message: files and arguments have names and values of any length."""
 
 
 class CommandError(DmlGpuError):
-    """The command line asks for something that cannot be done, or a file does not hold what it should."""
+    """The arguments ask for something that cannot be done, or a file does not hold what it should."""
 
 
 class ReaderGoneError(Exception):
-    """Nobody reads standard output any longer."""
+    """The reader of standard output has gone."""
 
 
 def open_streams() -> None:
@@ -128,7 +128,7 @@ def _unwritable(error: OSError) -> Exception:
 
 
 def silence(stream: IO[Any]) -> None:
-    """Send what a stream still holds, and all that follows, nowhere: the interpreter flushes once more at its end."""
+    """Discard what a stream holds and all that follows: the interpreter flushes once more at its end."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())
@@ -146,7 +146,7 @@ def note(message: str) -> None:
 
 
 def warn(message: str) -> None:
-    """Print what makes results doubtful as one line on standard error."""
+    """Print a warning about doubtful results as one line on standard error."""
     _tell("warning", message)
 
 
@@ -192,7 +192,7 @@ def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: int =
 
 
 def _folded(rows: Sequence[Sequence[str]], right: bool, indent: int, width: int | None = None) -> list[str]:
-    """Return what `columns` does, by rich; the width is the terminal's by default."""
+    """Lay out rows as `columns` does, by rich; the width is the terminal's by default."""
     from rich.console import Console
     from rich.padding import Padding
     from rich.table import Table

@@ -36,11 +36,11 @@ _AT_ONCE = 1 << 20
 _ROWS_AT_ONCE = 1 << 16
 _LONGEST_LINE = 1 << 24
 _LARGEST_BLOCK = 2**31 - 1
-"""Bytes that pyarrow takes at once; no row may lie in two blocks."""
+"""The bytes that pyarrow reads at once. No row may lie in two blocks."""
 
 
 class _Pattern:
-    """What a cell looks like, for one cell and for columns of them."""
+    """A pattern of cells, for one cell and for columns."""
 
     def __init__(self, pattern: str) -> None:
         self._one = re.compile(pattern, re.IGNORECASE | re.ASCII)
@@ -56,7 +56,7 @@ class _Pattern:
 
 _INTEGER = _Pattern(r"[ \t]*[+-]?[0-9]+[ \t]*")
 _NUMBER = _Pattern(r"[ \t]*[+-]?(?:[0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?|\.[0-9]+(?:e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*")
-"""What is a number: less than Python reads, which takes 1_000 and the digits of all scripts, too."""
+"""The texts that are numbers. Python reads more, such as 1_000 and the digits of all scripts."""
 _CODE = _Pattern(r"[ \t]*[+-]?0[0-9]+[ \t]*")
 """Integers that would lose a zero if they were read as numbers: codes, most likely."""
 _NONZERO = _Pattern(r"[^e]*[1-9].*")
@@ -115,7 +115,7 @@ def read_table(path: Path, header: Header = "auto", only: Sequence[str] | None =
 
 
 def _content(path: Path) -> bytes:
-    """Return what a file holds, which is UTF-8; a line without end is not read to its end."""
+    """Return the text of a file, which is UTF-8. A line that is too long is not read to its end."""
     decode = codecs.getincrementaldecoder("utf-8")().decode
     pieces: list[bytes] = []
     lines, text = 0, ""
@@ -245,7 +245,7 @@ def _quotes_are_plain(content: bytes, delimiter: str) -> bool:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a column's cells are, for messages."""
+    """The place of a column's cells, for messages."""
 
     source: _Source
     first_row: int

@@ -45,26 +45,26 @@ Format = Literal["npy", "csv", "parquet"]
 _AT_ONCE = 1 << 24
 _MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 10_000
-"""What NumPy takes, too; the header of an array of numbers has 128 bytes."""
+"""The longest header, which is NumPy's limit, too. That of an array of numbers has 128 bytes."""
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 _WRITE_FLAGS = (
     os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 )  # exclusive creation follows no link
 _NO_SUCH_OPERATION = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EBADF})
-"""How file systems say that they cannot flush something."""
+"""The errors by which file systems say that they cannot flush something."""
 
 _SIGNAL_NAMES = (
     *("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGXCPU", "SIGPOLL"),
     *("SIGUSR1", "SIGUSR2", "SIGBREAK"),
 )
 SIGNALS = tuple(getattr(signal, name) for name in _SIGNAL_NAMES if hasattr(signal, name))
-"""The signals that end a process which does nothing about them, but for those that tell of a broken program."""
+"""The signals that end a process by default, without those that report a broken program."""
 
 _unfinished_names: set[str] = set()
 
 
 class _Raw(io.RawIOBase):
-    """An open file, whose every operation is a call of `os`: there tests make each fail in turn."""
+    """An open file whose every operation is a call of `os`, so that tests can make each of them fail in turn."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
@@ -254,7 +254,7 @@ def _read_up_to(file: io.RawIOBase, most: int) -> bytes:
 
 
 def _header(path: Path, head: bytes) -> tuple[np.dtype[Any], tuple[int, ...], bool, int]:
-    """Return what the header says, and where the elements begin."""
+    """Return the header's contents and the position of the first element."""
     if not head.startswith(_MAGIC):
         raise CommandError(f"{path} is not a .npy file: it does not begin with NumPy's mark")
 
@@ -371,7 +371,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _flush_folder(folder: str) -> None:
-    """Have the disk know of a new name."""
+    """Flush a folder, so that a new name in it is on the disk."""
     if os.name != "posix":
         return  # Windows opens no folders
     try:

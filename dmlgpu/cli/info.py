@@ -29,7 +29,7 @@ LIMITS = {
     "max-compute-invocations-per-workgroup": "invocations a workgroup",
     "max-compute-workgroup-storage-size": "workgroup memory",
 }
-"""The limits that plans depend on, and what a reader calls them."""
+"""The limits that plans depend on, and their names in the report."""
 
 FEATURES = ("shader-f64", "shader-f16", "subgroup", "timestamp-query", "mappable-primary-buffers")
 
@@ -123,7 +123,7 @@ def _adapter(description: AdapterDescription) -> dict[str, Any]:
 
 
 def _reason(choice: str | None, count: int) -> str:
-    """Say why the adapter that is used is used."""
+    """Say why this adapter is used."""
     if choice is not None:
         return f"--device {choice} names it"
     named = os.environ.get("DMLGPU_ADAPTER")
@@ -135,7 +135,7 @@ def _reason(choice: str | None, count: int) -> str:
 
 
 def render(report: Mapping[str, Any]) -> str:
-    """Return the report for a reader."""
+    """Return the report as text for people."""
     lines = [f"{name:<12} {value}" for name, value in report["versions"].items()]
     for problem in report["problems"]:
         lines += ["", *_wrapped("problem: ", problem)]

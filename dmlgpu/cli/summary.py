@@ -1,4 +1,4 @@
-"""Results in a few lines that a person can read."""
+"""Summaries of results, in a few lines for people."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _sequence(values: NDArray[Any]) -> str:
 
 
 def _number(value: Any) -> str:
-    """Write a number for a reader: the digits that its type can be trusted with, up to ten."""
+    """Write a number with the digits that its type holds reliably, up to ten."""
     if value is None:
         return "-"
     if isinstance(value, np.floating):

@@ -1,4 +1,4 @@
-"""What `dmlgpu info` finds without opening a device: versions, Vulkan's driver files, environment variables."""
+"""The part of `dmlgpu info` that needs no device: versions, Vulkan's driver files, environment variables."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class DriverFile:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of everything that takes part, by name."""
+    """Return the versions of Python, libraries and system, by name."""
     found = {"dmlgpu": dmlgpu.__version__, "wgpu": _package("wgpu"), "wgpu-native": _native()}
     found |= {"numpy": _package("numpy"), "python": f"{platform.python_version()} ({platform.python_implementation()})"}
     found["system"] = platform.platform()

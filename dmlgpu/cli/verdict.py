@@ -1,4 +1,4 @@
-"""What ``dmlgpu verify`` found, for readers and for bug reports."""
+"""The verdict of ``dmlgpu verify``, for people and for bug reports."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def driver_of(device: Device) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found.
+    """The findings of a run.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Verdict:
         return table
 
     def render(self) -> str:
-        """Return the verdict for a reader."""
+        """Return the verdict as text for people."""
         lines = [f"dmlgpu {dmlgpu.__version__} on {self.device}"]
         lines += [*textwrap.wrap(f"driver: {self.driver}", _WIDTH), ""] if self.driver else [""]
         if self.probes:

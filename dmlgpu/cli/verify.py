@@ -1,4 +1,4 @@
-"""``dmlgpu verify``: whether this device gives the reference's bits."""
+"""``dmlgpu verify``: checks that this device gives the reference's bits."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _MOST_JOBS = 16
 _SHOWN_DIGESTS = 20
 _SHOWN_DISAGREEMENTS = 10
 _WORTH_TWO = 500
-"""Fewer cases are done before two processes are ready."""
+"""The fewest cases for two processes: one is done with fewer before the second is ready."""
 _NATIVE = "wgpu-native"
 
 
@@ -98,7 +98,7 @@ def _jobs_of(text: str) -> int:
 
 
 def _share_of(text: str) -> tuple[int, int]:
-    """Read which of how many parts."""
+    """Read which part of how many, as in 2/4."""
     number, _, shares = text.partition("/")
     if not all(part.isascii() and part.isdigit() for part in (number, shares)) or not 1 <= int(number) <= int(shares):
         raise ArgumentTypeError(f"{text!r} is no share of the cases, such as 1/4 to 4/4")
