@@ -218,15 +218,7 @@ def read_npy(path: Path) -> NDArray[Any]:
         if math.prod(shape) > MAX_ELEMENTS:
             raise CommandError(f"{path} has {math.prod(shape)} elements; dmlgpu takes up to {MAX_ELEMENTS}: split it")
         array = np.empty(math.prod(shape), dtype)
-        data = array.view(np.uint8).data
-        known = head[offset : offset + needed]
-        data[: len(known)] = known
-        done = len(known)
-        while done < needed:
-            got = file.readinto(data[done:])
-            if not got:
-                raise CommandError(f"{path} is damaged or truncated: it ends {count(needed - done, 'byte')} early")
-            done += got
+        _fill(path, file, array.view(np.uint8).data, head[offset : offset + needed])
     if dtype.kind == "b" and np.any(array.view(np.uint8) > 1):
         wrong = int(np.argmax(array.view(np.uint8) > 1))
         raise CommandError(
@@ -244,6 +236,17 @@ def read_npy(path: Path) -> NDArray[Any]:
             stacklevel=2,
         )
     return shaped
+
+
+def _fill(path: Path, file: io.RawIOBase, data: memoryview, known: bytes) -> None:
+    """Fill memory with what is known of a file already, and then with what follows in it."""
+    data[: len(known)] = known
+    done = len(known)
+    while done < len(data):
+        got = file.readinto(data[done:])
+        if not got:
+            raise CommandError(f"{path} is damaged or truncated: it ends {count(len(data) - done, 'byte')} early")
+        done += got
 
 
 def _read_up_to(file: io.RawIOBase, most: int) -> bytes:
