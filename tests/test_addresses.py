@@ -18,9 +18,10 @@ import pytest
 from dmlgpu import shaders
 from dmlgpu.dtypes import by_name
 from dmlgpu.layout import Layout
-from dmlgpu.planning.dispatch import Pass, serial_steps
-from dmlgpu.planning.elementwise import elementwise_passes
-from dmlgpu.planning.plan import KERNELS, _chunks
+from dmlgpu.planning.dispatch import Pass
+from dmlgpu.planning.kernels import serial_steps
+from dmlgpu.planning.plan import KERNELS
+from dmlgpu.planning.plan import passes_of as planned
 from dmlgpu.planning.problem import (
     ElementwiseProblem,
     Operator,
@@ -31,7 +32,6 @@ from dmlgpu.planning.problem import (
     round_problem,
     scan_problem,
 )
-from dmlgpu.planning.scan import scan_passes
 from dmlgpu.planning.windows import MAX_BINDING_BYTES, RUN, TILE, Limits
 
 from . import wgsl
@@ -55,7 +55,6 @@ class Case:
     problem: ScanProblem | ElementwiseProblem
     limits: Limits
     one_buffer: bool = False
-    in_place: bool = False
     kernel: str | None = None
 
 
@@ -82,8 +81,8 @@ def scans() -> Iterator[Case]:
                 apart = scan_problem(element, Operator.SUM, rows, replace(rows, offset=2**33), axis=1)
                 yield Case(f"{name} rows {kernel} {unit}", problem, GPU, kernel=kernel)
                 if name in ("uint8", "float32"):
-                    yield Case(f"{name} rows {kernel} {unit} in place", problem, GPU, True, True, kernel)
-                    yield Case(f"{name} rows {kernel} {unit} apart", apart, GPU, True, False, kernel)
+                    yield Case(f"{name} rows {kernel} {unit} in place", problem, GPU, True, kernel)
+                    yield Case(f"{name} rows {kernel} {unit} apart", apart, GPU, True, kernel)
                 if name in ("float32", "float64"):
                     yield Case(f"{name} rows {kernel} {unit} software", problem, SOFTWARE, kernel=kernel)
             many = to_the_end((2**19, 24), 0, element.itemsize, element.itemsize)
@@ -92,13 +91,13 @@ def scans() -> Iterator[Case]:
                 problem = scan_problem(element, Operator.PRODUCT, layout, layout, axis=axis, exclusive=True)
                 yield Case(f"{name} far {kernel} {axis}", problem, GPU, kernel=kernel)
                 problem = scan_problem(element, Operator.SUM, layout, layout, axis=axis, reverse=True)
-                yield Case(f"{name} backwards {kernel} {axis}", problem, GPU, True, True, kernel)
+                yield Case(f"{name} backwards {kernel} {axis}", problem, GPU, True, kernel)
         # Adjacent slices, taken by the word or by the vector.
         columns = to_the_end((36, 2**14), 0, element.itemsize, 16)
         for limits in (GPU, SOFTWARE, replace(SOFTWARE, near_elements=0)):
             problem = scan_problem(element, Operator.SUM, columns, columns, axis=0)
             yield Case(f"{name} columns", problem, limits)
-            yield Case(f"{name} columns in place", problem, limits, True, True)
+            yield Case(f"{name} columns in place", problem, limits, True)
             apart = scan_problem(element, Operator.SUM, columns, replace(columns, offset=2**33), axis=0)
             yield Case(f"{name} columns apart", apart, limits, True)
         # Single runs, which are packed on software devices, and windows inside tiles and runs.
@@ -127,9 +126,7 @@ def scans() -> Iterator[Case]:
             layout = Layout(tuple(sizes), tuple(stride * factor for stride in strides))
             axis, reverse = random.randrange(len(sizes)), random.random() < 0.5
             problem = scan_problem(element, Operator.SUM, layout, layout, axis=axis, reverse=reverse)
-            yield Case(
-                f"{name} random {number}", problem, random.choice((GPU, SOFTWARE)), number % 3 == 0, number % 3 == 0
-            )
+            yield Case(f"{name} random {number}", problem, random.choice((GPU, SOFTWARE)), number % 3 == 0)
     rows = to_the_end((3, TILE + 48), 0, 4, 16)
     problem = scan_problem(by_name("float32"), Operator.SUM, rows, rows, axis=1, precision=Precision.COMPENSATED)
     yield from (Case(f"compensated {kernel}", problem, GPU, kernel=kernel) for kernel in KERNELS)
@@ -163,18 +160,13 @@ def elementwise() -> Iterator[Case]:
                 for one_buffer in (False, True):
                     for limits in (GPU, SOFTWARE):
                         problem = round_problem(element, random.choice(list(RoundingMode)), source, source)
-                        yield Case(f"{name} round", problem, limits, one_buffer, one_buffer)
+                        yield Case(f"{name} round", problem, limits, one_buffer)
                 apart = replace(source, offset=2**33)
                 yield Case(f"{name} apart", round_problem(element, RoundingMode.TOWARD_ZERO, source, apart), GPU, True)
 
 
 def passes_of(case: Case) -> Iterator[Pass]:
-    chunks = _chunks(case.problem, case.limits, case.one_buffer)
-    if isinstance(case.problem, ElementwiseProblem):
-        return elementwise_passes(case.problem, case.limits, chunks, one_buffer=case.one_buffer)
-    return scan_passes(
-        case.problem, case.limits, chunks, one_buffer=case.one_buffer, in_place=case.in_place, kernel=case.kernel
-    )
+    return planned(case.problem, case.limits, one_buffer=case.one_buffer, kernel=case.kernel)
 
 
 def state_of(one: Pass, number: int, random: Random) -> Callable[[Mapping[str, Any]], Any]:

@@ -10,7 +10,7 @@ from dmlgpu.bench.results import median_interval, ratios, summarize
 from dmlgpu.bench.workloads import COPIES, GRAIN, Copy, padded, plan_copy
 from dmlgpu.dtypes import by_name
 from dmlgpu.layout import Layout
-from dmlgpu.planning.plan import plan_scan
+from dmlgpu.planning.plan import plan_problem
 from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
@@ -75,7 +75,7 @@ class TestClock:
         problem = scan_problem(by_name("int32"), Operator.SUM, layout, layout, axis=0)
         source, target = device.allocate(x.nbytes), device.allocate(x.nbytes)
         device.upload(source, 0, x)
-        plan = plan_scan(problem, Limits(binding_bytes=2**20 - 256))
+        plan = plan_problem(problem, Limits(binding_bytes=2**20 - 256))
         work = work_of(device, plan, source.gpu_buffer, target.gpu_buffer)
         assert sum(map(len, work.batches)) == len(plan.passes) > 1
         copy = BufferCopy(source.gpu_buffer, target.gpu_buffer, x.nbytes)

@@ -16,7 +16,7 @@ from dmlgpu.planning import scan as scans
 from dmlgpu.planning.dispatch import Plan
 from dmlgpu.planning.plan import KERNELS
 from dmlgpu.planning.problem import Operator, scan_problem
-from dmlgpu.planning.scan import scan_passes
+from dmlgpu.planning.scan import ScanPlanner
 from dmlgpu.planning.windows import SPAN, TILE
 from dmlgpu.runtime.device import Device
 
@@ -519,13 +519,14 @@ def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(
         element = dtypes.by_dtype(x.dtype)
         problem = scan_problem(element, Operator(operator), layout, layout, axis=1, exclusive=both, reverse=both)
         chunks = (len(x), window or x.shape[1])
-        passes = tuple(scan_passes(problem, device.limits, chunks, kernel="chain", withhold_every=withhold_every))
+        planner = ScanPlanner(problem, device.limits, chunks=chunks)
+        plan = Plan.of(planner.passes("chain", withhold_every))
+        passes = plan.passes
         assert [one.pipeline.kernel for one in passes[:2]] == ["scan_chain_clear", "scan_chain"]
         assert len(passes) > 2 or window is None
         with device.lock:
             source, target = device.allocate(x.nbytes), device.allocate(x.nbytes)
             device.upload(source, 0, x)
-            plan = Plan(passes, max(one.state_bytes for one in passes))
             device._executor.run(plan, source.gpu_buffer, target.gpu_buffer, device.limits.dispatch_elements)
             got = np.empty_like(x)
             device.download(target, 0, got)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dmlgpu import reference
 from dmlgpu.dtypes import by_name
 from dmlgpu.layout import Layout
-from dmlgpu.planning.plan import KERNELS, plan_scan
+from dmlgpu.planning.plan import KERNELS, plan_problem
 from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
@@ -72,7 +72,7 @@ def test_words_are_chosen_where_the_device_has_no_64_bit_floats() -> None:
     for operator, kernel in product(Operator, KERNELS):
         problem = scan_problem(by_name("float64"), operator, layout, layout, axis=1)
         for native, piece in ((False, "f64_words"), (True, "f64")):
-            for one in plan_scan(problem, Limits(float64=native, opaque=True), kernel=kernel).passes:
+            for one in plan_problem(problem, Limits(float64=native, opaque=True), kernel=kernel).passes:
                 assert ("element", piece) in one.pipeline.slots
                 computes = one.pipeline.kernel != "scan_chain_clear"
                 assert ("opaque" in dict(one.pipeline.constants)) == (native and computes)

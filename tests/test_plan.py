@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from dmlgpu.dtypes import ELEMENT_TYPES, ElementType, by_name
 from dmlgpu.errors import ArgumentError
 from dmlgpu.layout import Layout
-from dmlgpu.planning.dispatch import MAX_SERIAL_STEPS, Pass, serial_steps, writable_input
-from dmlgpu.planning.elementwise import elementwise_passes
+from dmlgpu.planning.dispatch import Pass, writable_input
+from dmlgpu.planning.kernels import MAX_SERIAL_STEPS, check_pass, serial_steps
 from dmlgpu.planning.params import PARAMS
-from dmlgpu.planning.plan import KERNELS, _chunks, is_in_place, plan_elementwise, plan_scan
+from dmlgpu.planning.plan import KERNELS, is_in_place, passes_of, plan_problem
 from dmlgpu.planning.problem import (
     Dimension,
     Operator,
@@ -27,7 +27,6 @@ from dmlgpu.planning.problem import (
     round_problem,
     scan_problem,
 )
-from dmlgpu.planning.scan import scan_passes
 from dmlgpu.planning.windows import SPAN, TILE, Limits, Range, chunk_sizes, windows
 
 F32 = by_name("float32")
@@ -86,7 +85,7 @@ def test_a_long_axis_is_cut_at_whole_spans() -> None:
 
 def test_a_whole_problem_that_fits_is_one_window() -> None:
     n = 2**25
-    plan = plan_scan(packed_scan((n,), 0), Limits(binding_bytes=4 * n))
+    plan = plan_problem(packed_scan((n,), 0), Limits(binding_bytes=4 * n))
     assert list(dict.fromkeys(kernels(plan.passes))) == [
         "scan_tile_totals",
         "scan_carries",
@@ -94,7 +93,7 @@ def test_a_whole_problem_that_fits_is_one_window() -> None:
         "scan_tiles",
     ]
     assert kernels(plan.passes).count("scan_tiles") == 1
-    more = plan_scan(packed_scan((n + 1,), 0), Limits(binding_bytes=4 * n))
+    more = plan_problem(packed_scan((n + 1,), 0), Limits(binding_bytes=4 * n))
     assert kernels(more.passes).count("scan_tiles") > 1
 
 
@@ -117,12 +116,12 @@ def test_a_whole_problem_that_fits_is_one_window() -> None:
     ],
 )
 def test_the_kernels_for_a_shape(sizes: tuple[int, ...], axis: int, expected: list[str]) -> None:
-    assert kernels(plan_scan(packed_scan(sizes, axis), Limits()).passes) == expected
+    assert kernels(plan_problem(packed_scan(sizes, axis), Limits()).passes) == expected
 
 
 def test_integers_have_nothing_to_repair() -> None:
     expected = ["scan_tile_totals", "scan_carries", "scan_tiles"]
-    assert kernels(plan_scan(packed_scan((5, 5000), 1, "int32"), Limits()).passes) == expected
+    assert kernels(plan_problem(packed_scan((5, 5000), 1, "int32"), Limits()).passes) == expected
 
 
 @pytest.mark.parametrize(
@@ -152,13 +151,14 @@ def test_integers_have_nothing_to_repair() -> None:
     ],
 )
 def test_the_kernels_of_software(sizes: tuple[int, ...], in_place: bool, expected: list[str]) -> None:
-    plan = plan_scan(packed_scan(sizes, 1), Limits(software=True), one_buffer=in_place)
+    plan = plan_problem(packed_scan(sizes, 1), Limits(software=True), one_buffer=in_place)
     assert kernels(plan.passes) == expected
 
 
 def test_more_cores_take_more_slices() -> None:
     for slices, expected in ((31, "scan_chain"), (32, "scan_slices")):
-        assert kernels(plan_scan(packed_scan((slices, 5000), 1), Limits(software=True, cores=8)).passes)[-1] == expected
+        plan = plan_problem(packed_scan((slices, 5000), 1), Limits(software=True, cores=8))
+        assert kernels(plan.passes)[-1] == expected
 
 
 @pytest.mark.parametrize(
@@ -179,14 +179,14 @@ def test_more_cores_take_more_slices() -> None:
 def test_the_kernels_of_software_for_slices_side_by_side(shape: tuple[int, ...], element: str, expected: str) -> None:
     """An invocation a slice, but on lavapipe where rows of few words are far apart."""
     lavapipe = Limits(software=True, columns=True)
-    assert kernels(plan_scan(packed_scan(shape, 0, element), lavapipe).passes)[-1] == expected
+    assert kernels(plan_problem(packed_scan(shape, 0, element), lavapipe).passes)[-1] == expected
     others = expected if "bands" in expected else "scan_slices" if shape[1] >= 8 else "scan_chain"
-    assert kernels(plan_scan(packed_scan(shape, 0, element), Limits(software=True)).passes)[-1] == others
+    assert kernels(plan_problem(packed_scan(shape, 0, element), Limits(software=True)).passes)[-1] == others
 
 
 def test_neighbours_take_tiles_of_slices_that_are_neighbours() -> None:
     for sizes, axis, expected in (((50_000, 3), 0, 1), ((3, 50_000), 1, 0), ((50_000,), 0, 0)):
-        for one in plan_scan(packed_scan(sizes, axis), Limits(), kernel="serial").passes:
+        for one in plan_problem(packed_scan(sizes, axis), Limits(), kernel="serial").passes:
             assert one.params["side_by_side"] == expected
 
 
@@ -196,7 +196,7 @@ def test_few_slices_go_to_small_workgroups_on_software_adapters() -> None:
         (Limits(software=True), 2049, (64, 33)),
         (Limits(), 2048, (64, 32)),
     ):
-        (one,) = plan_scan(packed_scan((slices, 50), 1), limits, kernel="slices").passes
+        (one,) = plan_problem(packed_scan((slices, 50), 1), limits, kernel="slices").passes
         assert (dict(one.pipeline.constants)["lanes"], one.grid[0]) == expected
 
 
@@ -215,7 +215,7 @@ def test_few_slices_go_to_small_workgroups_on_software_adapters() -> None:
 def test_the_workgroups_of_columns(slices: int, software: bool, cores: int, expected: tuple[int, int]) -> None:
     """On software devices as wide as leaves two for each core."""
     limits = Limits(software=software, cores=cores, near_elements=2**24)
-    (one,) = plan_scan(packed_scan((300, slices), 0, "uint8"), limits).passes
+    (one,) = plan_problem(packed_scan((300, slices), 0, "uint8"), limits).passes
     assert one.pipeline.kernel == "scan_columns"
     assert (dict(one.pipeline.constants)["lanes"], one.grid[0]) == expected
 
@@ -225,14 +225,15 @@ def test_the_workgroups_of_columns(slices: int, software: bool, cores: int, expe
 @pytest.mark.parametrize(("element", "turn"), [("float32", 1024), ("float64", 256), ("float16", 256)])
 def test_exceptional_tiles_are_repaired_in_turns(kernel: str, software: bool, element: str, turn: int) -> None:
     """GPUs have watchdogs, and Mesa ends long loops: what one dispatch leaves, the next one does."""
-    passes = plan_scan(packed_scan((2100 * TILE,), 0, element), Limits(software=software), kernel=kernel).passes
+    passes = plan_problem(packed_scan((2100 * TILE,), 0, element), Limits(software=software), kernel=kernel).passes
     repairs = [one.params for one in passes if one.pipeline.kernel == "scan_repair"]
     assert [params["turn_first"] for params in repairs] == list(range(0, 2100, turn))
     assert {int(params["turn_tiles"]) for params in repairs} == {turn}
 
 
-def check_pass(one: Pass, limits: Limits) -> None:
-    """A pass keeps to the limits, and vectors lie at multiples of 16 bytes of their buffers."""
+def check_limits(one: Pass, limits: Limits) -> None:
+    """A pass keeps to the limits and to its kernel's row, and vectors lie at multiples of 16 bytes of their buffers."""
+    check_pass(one)
     assert 1 <= one.grid[0] <= limits.workgroups
     assert 1 <= one.grid[1] <= limits.rows
     assert one.elements <= limits.dispatch_elements
@@ -282,26 +283,22 @@ def test_plans_for_the_limits_of_adapters(sizes: list[int], data: st.DataObject)
     kernel = data.draw(st.sampled_from([None, *KERNELS]))
     for target, one_buffer in ((source, False), (source, True), (after, True)):
         problem = scan_problem(element, Operator.SUM, source, target, axis=axis, reverse=reverse)
-        chunks = _chunks(problem, limits, one_buffer)
-        in_place = one_buffer and target is source
-        passes = scan_passes(problem, limits, chunks, one_buffer=one_buffer, in_place=in_place, kernel=kernel)
-        for one in islice(passes, 12):
-            check_pass(one, limits)
+        for one in islice(passes_of(problem, limits, one_buffer=one_buffer, kernel=kernel), 12):
+            check_limits(one, limits)
         position = -(-source.extent[1] * element.itemsize // target_element.itemsize) + gap
         conversion = convert_problem(element, target_element, source, Layout.packed(sizes, position))
         problems = [conversion]
         if element.kind == "float":
             problems.append(round_problem(element, RoundingMode.HALF_EVEN, source, target))
         for problem in problems:
-            chunks = _chunks(problem, limits, one_buffer)
-            for one in islice(elementwise_passes(problem, limits, chunks, one_buffer=one_buffer), 4):
-                check_pass(one, limits)
+            for one in islice(passes_of(problem, limits, one_buffer=one_buffer), 4):
+                check_limits(one, limits)
 
 
 def test_bindings_hold_whole_elements_of_both_types() -> None:
     """At the offsets that an adapter allows, elements of 8 bytes might begin between two words of 8."""
     source, target = Layout((2,), (3,), 4), Layout.packed((2,))
-    (one,) = plan_elementwise(
+    (one,) = plan_problem(
         convert_problem(by_name("uint8"), by_name("int64"), source, target), Limits(offset_alignment=4), one_buffer=True
     ).passes
     assert (one.output, one.input) == (Range(0, 16), None)
@@ -342,25 +339,23 @@ def test_the_smallest_limits(size: int, kernel: str | None, element: str) -> Non
         limits = Limits(binding_bytes=size, workgroups=30, rows=30, offset_alignment=alignment, software=software)
         for sizes, axis, one_buffer in product(((3, 700), (700, 3), (50, 5)), (0, 1), (False, True)):
             problem = packed_scan(sizes, axis, element)
-            chunks = _chunks(problem, limits, one_buffer)
-            passes = scan_passes(problem, limits, chunks, one_buffer=one_buffer, in_place=one_buffer, kernel=kernel)
-            for one in islice(passes, 8):
-                check_pass(one, limits)
+            for one in islice(passes_of(problem, limits, one_buffer=one_buffer, kernel=kernel), 8):
+                check_limits(one, limits)
 
 
 def test_more_windows_than_can_be_planned() -> None:
     """An error, and no hour of planning."""
     layout = Layout((2**21,), (1000,))
-    problem = scan_problem(F32, Operator.SUM, layout, Layout.packed((2**21,)), axis=0)
-    for plan in (plan_scan, plan_elementwise):
-        either = problem if plan is plan_scan else convert_problem(F32, F32, layout, Layout.packed((2**21,)))
+    target = Layout.packed((2**21,))
+    scan = scan_problem(F32, Operator.SUM, layout, target, axis=0)
+    for problem in (scan, convert_problem(F32, F32, layout, target)):
         with pytest.raises(ArgumentError, match=r"would have to be cut into 2097152 parts .* at most 1048576"):
-            plan(either, Limits(binding_bytes=1024))  # type: ignore[operator]
+            plan_problem(problem, Limits(binding_bytes=1024))
 
 
 def test_a_grid_that_the_device_does_not_allow() -> None:
     with pytest.raises(ArgumentError, match="needs 5 workgroups, and the device allows 2 times 2: allow more"):
-        plan_scan(packed_scan((300, 3), 1), Limits(workgroups=2, rows=2))
+        plan_problem(packed_scan((300, 3), 1), Limits(workgroups=2, rows=2))
 
 
 GPU = Limits(binding_bytes=2**32 - 4, offset_alignment=16, workgroups=2**31 - 1)
@@ -378,8 +373,7 @@ def test_no_dispatch_comes_near_a_watchdog(kernel: str | None, element: ElementT
     for limit, (sizes, axis), precision, one_buffer in product(limits, shapes, precisions, (False, True)):
         layout = Layout.packed(sizes)
         problem = scan_problem(element, Operator.SUM, layout, layout, axis=axis, precision=precision)
-        chunks = _chunks(problem, limit, one_buffer)
-        passes = scan_passes(problem, limit, chunks, one_buffer=one_buffer, in_place=one_buffer, kernel=kernel)
+        passes = passes_of(problem, limit, one_buffer=one_buffer, kernel=kernel)
         for one in islice(passes, 10):  # of thousands that are no larger
             assert 0 < serial_steps(one) <= MAX_SERIAL_STEPS
             assert one.elements <= limit.dispatch_elements
@@ -388,16 +382,16 @@ def test_no_dispatch_comes_near_a_watchdog(kernel: str | None, element: ElementT
 def test_elementwise_dispatches_are_short() -> None:
     layout = Layout.packed((2**28,))
     for element in ELEMENT_TYPES:
-        plans = [plan_elementwise(convert_problem(F32, element, layout, layout), GPU)]
+        plans = [plan_problem(convert_problem(F32, element, layout, layout), GPU)]
         if element.kind == "float":
-            plans.append(plan_elementwise(round_problem(element, RoundingMode.HALF_EVEN, layout, layout), GPU))
+            plans.append(plan_problem(round_problem(element, RoundingMode.HALF_EVEN, layout, layout), GPU))
         assert all(0 < serial_steps(one) <= 64 for plan in plans for one in plan.passes)
 
 
 def test_a_chain_is_short_enough_for_one_invocation_to_work_it_out() -> None:
     """Mesa ends its loops: those of a tile have 256 iterations, or 16,000 where the elements of a run are loops."""
     for limits, tiles in ((LAVAPIPE, 128), (GPU, 4), (replace(GPU, float64=True), 128)):
-        passes = plan_scan(packed_scan((2, 300 * TILE + 1), 1, "float64"), limits, kernel="chain").passes
+        passes = plan_problem(packed_scan((2, 300 * TILE + 1), 1, "float64"), limits, kernel="chain").passes
         found = [int(one.params["tiles"]) for one in passes]
         assert max(found) == tiles
 
@@ -405,7 +399,7 @@ def test_a_chain_is_short_enough_for_one_invocation_to_work_it_out() -> None:
 def test_many_slices_of_a_single_run_have_pipelines_that_know_their_length() -> None:
     for sizes, expected in (((4096, 16), 16), ((4095, 16), 0), ((21_846, 3), 3), ((21_845, 3), 0)):
         for limits in (Limits(), Limits(software=True)):
-            first, *rest = plan_scan(packed_scan(sizes, 1), limits).passes
+            first, *rest = plan_problem(packed_scan(sizes, 1), limits).passes
             assert dict(first.pipeline.constants)["slice_length"] == expected
             assert not any(dict(one.pipeline.constants)["slice_length"] for one in rest)
 
@@ -416,7 +410,7 @@ def test_packed_slices_are_read_by_whole_runs(length: int, runs: int) -> None:
     slices = 16 * runs // length
     for extra in (0, 1):
         problem = packed_scan((64 * 1100 * slices + extra, length), 1, "uint8")
-        first, *rest = plan_scan(problem, Limits(software=True)).passes
+        first, *rest = plan_problem(problem, Limits(software=True)).passes
         assert first.pipeline.kernel == "scan_packed"
         assert dict(first.pipeline.constants)["runs"] == runs
         assert dict(first.pipeline.slots)["reads"] == "quads"
@@ -430,7 +424,7 @@ def test_only_packed_slices_of_little_code_are_read_by_whole_runs() -> None:
     shifted, turned = Layout.packed((21_856, 3), 1), Layout((21_856, 3), (3, -1), 2)
     for source, target in ((apart, packed), (packed, apart), (shifted, packed), (packed, shifted), (turned, turned)):
         problem = scan_problem(by_name("float32"), Operator.SUM, source, target, axis=1)
-        assert kernels(plan_scan(problem, software).passes) == ["scan_short"]
+        assert kernels(plan_problem(problem, software).passes) == ["scan_short"]
     for element, limits, expected in (
         ("float32", Limits(), "scan_short"),
         ("float64", software, "scan_short"),
@@ -438,38 +432,39 @@ def test_only_packed_slices_of_little_code_are_read_by_whole_runs() -> None:
         ("int64", software, "scan_packed"),
         ("int64", Limits(software=True, offset_alignment=8), "scan_packed"),
     ):
-        assert kernels(plan_scan(packed_scan((21_856, 3), 1, element), limits).passes) == [expected]
+        assert kernels(plan_problem(packed_scan((21_856, 3), 1, element), limits).passes) == [expected]
     for sizes in ((8193, 8), (21_845, 12)):  # whole vectors
-        assert kernels(plan_scan(packed_scan(sizes, 1), software).passes) == ["scan_short"]
+        assert kernels(plan_problem(packed_scan(sizes, 1), software).passes) == ["scan_short"]
     compensated = scan_problem(
         by_name("float32"), Operator.SUM, packed, packed, axis=1, precision=Precision.COMPENSATED
     )
-    assert kernels(plan_scan(compensated, software).passes) == ["scan_short"]
+    assert kernels(plan_problem(compensated, software).passes) == ["scan_short"]
 
 
 def test_windows_of_packed_slices() -> None:
     """They are of whole runs, and what is left over comes last; without room for a whole one all go one by one."""
     for limits in (Limits(software=True, binding_bytes=4096), Limits(software=True, dispatch_elements=50_000)):
-        *packed, rest = plan_scan(packed_scan((65_607, 3), 1, "uint8"), limits).passes
+        *packed, rest = plan_problem(packed_scan((65_607, 3), 1, "uint8"), limits).passes
         assert set(kernels(tuple(packed))) == {"scan_packed"}
         assert len(packed) > 2
         assert all(one.elements % 48 == 0 for one in packed)
         assert sum(one.elements for one in packed) == 3 * 65_600
         assert (rest.pipeline.kernel, rest.elements) == ("scan_short", 21)
     tiny = Limits(software=True, binding_bytes=512, offset_alignment=16)
-    assert set(kernels(plan_scan(packed_scan((4384, 15), 1, "int64"), tiny).passes)) == {"scan_short"}
+    assert set(kernels(plan_problem(packed_scan((4384, 15), 1, "int64"), tiny).passes)) == {"scan_short"}
 
 
 @pytest.mark.parametrize(("axis", "longest"), [(1, 2 * SPAN), (0, SPAN)])
 def test_only_slices_in_windows_have_the_code_for_them(axis: int, longest: int) -> None:
     limits = Limits(binding_bytes=2**31, software=True, columns=True)
     for length, expected in ((longest, {0}), (longest + 1, {1})):
-        passes = plan_scan(packed_scan((256, length) if axis else (length, 250), axis), limits, kernel="slices").passes
+        problem = packed_scan((256, length) if axis else (length, 250), axis)
+        passes = plan_problem(problem, limits, kernel="slices").passes
         assert {dict(one.pipeline.constants)["in_windows"] for one in passes} == expected
 
 
 def test_a_chain_in_place_is_refused_because_it_may_read_again_what_was_written() -> None:
-    passes = plan_scan(packed_scan((2, 5000), 1), Limits(), one_buffer=True, kernel="chain").passes
+    passes = plan_problem(packed_scan((2, 5000), 1), Limits(), one_buffer=True, kernel="chain").passes
     assert set(kernels(passes)) == {"scan_slices"}
 
 
@@ -487,12 +482,12 @@ def test_the_shape_of_a_chain_s_workgroups() -> None:
         (Limits(software=True), "float32", "runs"),
     ):
         for length in (50_000, 50_001):
-            passes = plan_scan(packed_scan((length,), 0, element), limits, kernel="chain").passes
+            passes = plan_problem(packed_scan((length,), 0, element), limits, kernel="chain").passes
             assert dict(passes[-1].pipeline.slots)["tile"] == expected
     layout = Layout.packed((50_000,))
     compensated = scan_problem(F32, Operator.SUM, layout, layout, axis=0, precision=Precision.COMPENSATED)
     for limits in (swiftshader, lavapipe):
-        assert dict(plan_scan(compensated, limits, kernel="chain").passes[-1].pipeline.slots)["tile"] == "runs"
+        assert dict(plan_problem(compensated, limits, kernel="chain").passes[-1].pipeline.slots)["tile"] == "runs"
 
 
 @pytest.mark.parametrize(
@@ -515,27 +510,27 @@ def test_runs_are_read_16_bytes_at_a_time_where_they_are_aligned(
 ) -> None:
     layout = Layout.packed(sizes, offset)
     problem = scan_problem(by_name(element), Operator.SUM, layout, layout, axis=axis)
-    slots = dict(plan_scan(problem, Limits()).passes[0].pipeline.slots)
+    slots = dict(plan_problem(problem, Limits()).passes[0].pipeline.slots)
     assert (slots["reads"], slots["writes"]) == (expected, expected)
     assert (slots["input"] == "separate_quads") == (slots["output"] == "quads") == (expected == "quads")
 
 
 def test_slices_of_one_tile_need_no_scratch() -> None:
-    assert plan_scan(packed_scan((100, 4096), 1), Limits()).scratch_bytes == 0
-    assert plan_scan(packed_scan((100, 4097), 1), Limits()).state_bytes == 100 * (16 + 12 * 2) * 4
+    assert plan_problem(packed_scan((100, 4096), 1), Limits()).scratch_bytes == 0
+    assert plan_problem(packed_scan((100, 4097), 1), Limits()).state_bytes == 100 * (16 + 12 * 2) * 4
 
 
 def test_scratch_is_a_small_part_of_the_data() -> None:
     n = 2**24
     for limits in (Limits(), Limits(software=True)):
-        assert plan_scan(packed_scan((n,), 0), limits).scratch_bytes <= 4 * n / 256
+        assert plan_problem(packed_scan((n,), 0), limits).scratch_bytes <= 4 * n / 256
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_an_invocation_never_loops_longer_than_software_drivers_allow(kernel: str) -> None:
     limits = Limits(binding_bytes=2**31, software=True)
     for sizes, axis, one_buffer in (((100_000, 5000), 0, False), ((2, 500_000), 1, True)):
-        plan = plan_scan(packed_scan(sizes, axis), limits, kernel=kernel, one_buffer=one_buffer)
+        plan = plan_problem(packed_scan(sizes, axis), limits, kernel=kernel, one_buffer=one_buffer)
         for one in plan.passes:
             length, turn = one.params["length"], one.params["turn_tiles"] * TILE
             looped = {"scan_slices": length, "scan_rows": length, "scan_repair": turn}
@@ -545,7 +540,7 @@ def test_an_invocation_never_loops_longer_than_software_drivers_allow(kernel: st
 
 
 def test_progress_between_windows_stays_small() -> None:
-    plan = plan_scan(packed_scan((63, 2**26), 0), Limits())
+    plan = plan_problem(packed_scan((63, 2**26), 0), Limits())
     assert set(kernels(plan.passes)) == {"scan_elements"}
     assert plan.state_bytes <= 32 * 2**20 + 4 * 2**20
 
@@ -554,7 +549,7 @@ def test_progress_between_windows_stays_small() -> None:
 def test_a_tile_that_does_not_fit_is_checked_before_it_is_written(pitch: int, kernel: str) -> None:
     layout = Layout((5000, 2), (pitch, 1))
     problem = scan_problem(F32, Operator.SUM, layout, layout, axis=0)
-    passes = plan_scan(problem, Limits(binding_bytes=2**25)).passes
+    passes = plan_problem(problem, Limits(binding_bytes=2**25)).passes
     assert set(kernels(passes)) == {kernel}
     seen = [
         (dict(one.pipeline.constants)["phase"], int(one.params["checked_first"]), int(one.params["first"]))
@@ -601,7 +596,7 @@ def test_every_pass_keeps_to_the_limits(
     assume(prod(sizes) <= 60_000)
     layout = Layout.packed(sizes, offset)
     problem = scan_problem(by_name(element), Operator.SUM, layout, layout, axis=axis % len(sizes), reverse=reverse)
-    plan = plan_scan(problem, limits, one_buffer=one_buffer, kernel=kernel)
+    plan = plan_problem(problem, limits, one_buffer=one_buffer, kernel=kernel)
     itemsize = by_name(element).itemsize
     buffer_size = -(-(offset + layout.count) * itemsize // 4) * 4
     for one in plan.passes:
@@ -632,10 +627,10 @@ def test_two_tensors_of_one_buffer_have_two_bindings_unless_they_would_meet() ->
     assert [is_in_place(problem) for problem in (near, far, same)] == [False, False, True]
     slots = []
     for problem in (near, far, same):
-        passes = plan_elementwise(problem, small, one_buffer=True).passes
+        passes = plan_problem(problem, small, one_buffer=True).passes
         slots.append({dict(one.pipeline.slots)["input"] for one in passes})
     assert slots == [{"in_output"}, {"shared"}, {"in_output"}]
-    assert plan_elementwise(near, small, one_buffer=True).passes[0].output == Range(0, 88)
+    assert plan_problem(near, small, one_buffer=True).passes[0].output == Range(0, 88)
 
 
 @pytest.mark.parametrize(
@@ -656,7 +651,7 @@ def test_neighbours_are_rounded_by_the_quad(
     sizes: tuple[int, ...], strides: tuple[int, ...], offset: int, expected: dict[str, int]
 ) -> None:
     problem = round_problem(F32, RoundingMode.HALF_EVEN, Layout(sizes, strides, offset), Layout.packed(sizes))
-    assert {one.pipeline.kernel: one.elements for one in plan_elementwise(problem, Limits()).passes} == expected
+    assert {one.pipeline.kernel: one.elements for one in plan_problem(problem, Limits()).passes} == expected
 
 
 @given(st.integers(1, 3000), st.integers(0, 3000), st.integers(0, 400), st.booleans())
@@ -664,7 +659,7 @@ def test_bindings_of_one_buffer_never_meet(count: int, start: int, gap: int, swa
     offsets = (start, start + count + gap)
     source, target = (Layout.packed((count,), offset) for offset in (offsets[::-1] if swap else offsets))
     limits = Limits(binding_bytes=2048)
-    for one in plan_elementwise(convert_problem(F32, F32, source, target), limits, one_buffer=True).passes:
+    for one in plan_problem(convert_problem(F32, F32, source, target), limits, one_buffer=True).passes:
         assert one.output.size <= limits.binding_bytes
         if one.input is not None:
             assert one.input.size <= limits.binding_bytes
@@ -675,13 +670,13 @@ def test_strides_beyond_32_bits_stay_exact() -> None:
     """Offsets and strides are exact integers until they are relative to a binding."""
     n = 2**33
     source = Layout((3,), (n,), 5)
-    plan = plan_elementwise(convert_problem(F32, F32, source, Layout.packed((3,))), Limits())
+    plan = plan_problem(convert_problem(F32, F32, source, Layout.packed((3,))), Limits())
     assert [one.input.offset for one in plan.passes if one.input] == [0, 4 * n, 8 * n]
     assert [int(one.params["input_offset"]) for one in plan.passes] == [5, 5, 5]
 
 
 def test_huge_tensors_never_wrap() -> None:
-    plan = plan_scan(packed_scan((2**32 - 1,), 0, "uint8"), Limits(binding_bytes=2**31 - 4))
+    plan = plan_problem(packed_scan((2**32 - 1,), 0, "uint8"), Limits(binding_bytes=2**31 - 4))
     ends = [one.output.offset + one.output.size for one in plan.passes if one.output]
     assert max(ends) == 2**32
     assert sum(p.elements for p in plan.passes if p.pipeline.kernel == "scan_tiles") == 2**32 - 1
@@ -693,5 +688,5 @@ def test_huge_tensors_never_wrap() -> None:
 
 @pytest.mark.parametrize(("sizes", "expected"), [((3, 5000), "shared_quads"), ((3, 5001), "shared")])
 def test_an_input_beside_the_scratch_memory_is_bound_writable(sizes: tuple[int, ...], expected: str) -> None:
-    plan = writable_input(plan_scan(packed_scan(sizes, 1), Limits(), kernel="tiles"))
+    plan = writable_input(plan_problem(packed_scan(sizes, 1), Limits(), kernel="tiles"))
     assert {dict(one.pipeline.slots)["input"] for one in plan.passes if one.input is not None} == {expected}

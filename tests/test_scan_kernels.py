@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dmlgpu import dtypes, reference
 from dmlgpu.layout import Layout
 from dmlgpu.planning import scan as scans
-from dmlgpu.planning.plan import KERNELS, plan_scan
+from dmlgpu.planning.plan import KERNELS, plan_problem
 from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.runtime.device import Device
 
@@ -218,7 +218,7 @@ def test_many_short_slices(device: Device, software: bool, dtype: str, monkeypat
     monkeypatch.setattr(device, "limits", replace(device.limits, software=software))
     for length in range(1, 17):
         x = numbers((70, length), dtype)
-        plan = plan_scan(
+        plan = plan_problem(
             scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, *[Layout.packed(x.shape)] * 2, axis=1), device.limits
         )
         assert dict(plan.passes[0].pipeline.constants)["slice_length"] == length
@@ -256,7 +256,7 @@ def test_packed_slices_write_no_more_than_there_are(device: Device, monkeypatch:
     x = numbers((1104, 3), np.int32)
     source, target = Layout.packed(x.shape, x.size), Layout.packed(x.shape)
     problem = scan_problem(dtypes.by_name("int32"), Operator.SUM, source, target, axis=1)
-    (one,) = plan_scan(problem, device.limits, one_buffer=True).passes
+    (one,) = plan_problem(problem, device.limits, one_buffer=True).passes
     assert one.pipeline.kernel == "scan_packed"
     assert one.input is None
     memory = device.allocate(2 * x.nbytes)
@@ -300,7 +300,7 @@ def test_columns(device: Device, dtype: str, way: str, monkeypatch: pytest.Monke
         problem = scan_problem(
             dtypes.by_dtype(x.dtype), Operator(operator), source, target, axis=axis, exclusive=exclusive
         )
-        for one in plan_scan(problem, replace(device.limits, software=True)).passes:
+        for one in plan_problem(problem, replace(device.limits, software=True)).passes:
             assert one.pipeline.kernel == "scan_columns"
             assert dict(one.pipeline.constants)["lanes"] == (256 if way == "wide" else 64)
         check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
@@ -351,14 +351,14 @@ def test_bands(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyP
             x = np.broadcast_to(x[:1], shape)
         element = dtypes.by_dtype(x.dtype)
         problem = scan_problem(element, Operator(operator), source, target, axis=axis, exclusive=exclusive)
-        kernels = [one.pipeline.kernel for one in plan_scan(problem, replace(limits, float64=True)).passes]
+        kernels = [one.pipeline.kernel for one in plan_problem(problem, replace(limits, float64=True)).passes]
         expected = ["scan_bands", "scan_bands_repair"] if element.kind == "float" else ["scan_bands_exact"]
         assert set(kernels) == set(expected)
-        vectors = {dict(one.pipeline.constants).get("vectors") for one in plan_scan(problem, limits).passes}
+        vectors = {dict(one.pipeline.constants).get("vectors") for one in plan_problem(problem, limits).passes}
         assert (8 if many and dtype != "float64" else 4) in vectors
         check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
         if element.kind != "float" and source.strides == target.strides:
-            assert {one.pipeline.kernel for one in plan_scan(problem, limits, one_buffer=True).passes} == {*expected}
+            assert {one.pipeline.kernel for one in plan_problem(problem, limits, one_buffer=True).passes} == {*expected}
             check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=target, target=target)
 
 
@@ -369,7 +369,7 @@ def test_bands_where_they_do_not_serve(device: Device) -> None:
     def kernels(shape: tuple[int, int], dtype: str, pitch: int = 0, **options: bool) -> set[str]:
         layout = Layout(shape, (pitch or shape[1], 1))
         problem = scan_problem(dtypes.by_name(dtype), Operator.SUM, layout, layout, axis=0)
-        return {one.pipeline.kernel for one in plan_scan(problem, limits, **options).passes}
+        return {one.pipeline.kernel for one in plan_problem(problem, limits, **options).passes}
 
     for dtype in ("float32", "float16", "float64", "int32", "uint8"):
         own = {"scan_bands", "scan_bands_repair"} if dtype.startswith("f") else {"scan_bands_exact"}

@@ -16,7 +16,7 @@ from dmlgpu.errors import ShaderError
 from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import PipelineKey
 from dmlgpu.planning.params import PARAMS
-from dmlgpu.planning.plan import KERNELS, plan_elementwise, plan_scan
+from dmlgpu.planning.plan import KERNELS, plan_problem
 from dmlgpu.planning.problem import Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
@@ -147,8 +147,8 @@ def every_pipeline() -> set[PipelineKey]:
     variants = [
         Limits(opaque=False),
         Limits(float64=True),
-        Limits(blocks=True),
-        Limits(blocks=True, float64=True),
+        Limits(software=True, blocks=True),
+        Limits(software=True, blocks=True, float64=True),
     ]
     for sizes in ((5, 9008), (5, 9001), (5, 16), (5, 3)):
         layout, apart = Layout.packed(sizes), Layout.packed(sizes, 50_000)
@@ -157,9 +157,9 @@ def every_pipeline() -> set[PipelineKey]:
             for element, operator in product(_elements(one_buffer), Operator):
                 problem = scan_problem(element, operator, layout, target, axis=1)
                 for limits, kernel in product(variants, KERNELS):
-                    plans.append(plan_scan(problem, limits, one_buffer=one_buffer, kernel=kernel))
+                    plans.append(plan_problem(problem, limits, one_buffer=one_buffer, kernel=kernel))
         compensated = scan_problem(FLOAT32, Operator.SUM, layout, layout, axis=1, precision=Precision.COMPENSATED)
-        plans += [plan_scan(compensated, Limits(blocks=True), kernel=kernel) for kernel in KERNELS]
+        plans += [plan_problem(compensated, Limits(software=True, blocks=True), kernel=kernel) for kernel in KERNELS]
     layout, apart = Layout.packed((300, 1024)), Layout.packed((300, 1024), 400_000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
         elements = [one for one in ELEMENT_TYPES if one.itemsize < 4 or one in _elements(one_buffer)]
@@ -167,28 +167,28 @@ def every_pipeline() -> set[PipelineKey]:
             problem = scan_problem(element, operator, layout, target, axis=0)
             for near in (0, 2**20):
                 limits = Limits(software=True, float64=True, near_elements=near)
-                plans.append(plan_scan(problem, limits, one_buffer=one_buffer))
+                plans.append(plan_problem(problem, limits, one_buffer=one_buffer))
     layout, apart = Layout.packed((21_856, 3)), Layout.packed((21_856, 3), 66_000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
         for element, operator in product(_elements(one_buffer), Operator):
             problem = scan_problem(element, operator, layout, target, axis=1)
-            plans.append(plan_scan(problem, Limits(software=True, float64=True), one_buffer=one_buffer))
+            plans.append(plan_problem(problem, Limits(software=True, float64=True), one_buffer=one_buffer))
     layout, apart = Layout.packed((5, 90)), Layout.packed((5, 90), 5000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
         for source, element in product((*ELEMENT_TYPES, BOOL), _elements(one_buffer)):
             conversion = convert_problem(source, element, layout, target)
-            plans.append(plan_elementwise(conversion, Limits(), one_buffer=one_buffer))
+            plans.append(plan_problem(conversion, Limits(), one_buffer=one_buffer))
         for element in _elements(one_buffer):
             if element.kind == "float":
                 wide = Layout((5, 90), (180, 2)), Layout((5, 90), (180, 2), 5000 if target is apart else 0)
                 for tensors in ((layout, target), wide):
                     rounding = round_problem(element, RoundingMode.HALF_EVEN, *tensors)
-                    plans.append(plan_elementwise(rounding, Limits(), one_buffer=one_buffer))
+                    plans.append(plan_problem(rounding, Limits(), one_buffer=one_buffer))
     far = Layout((20, 2), (1000, 1))
     problems = [scan_problem(*either, far, far, axis=0) for either in product(ELEMENT_TYPES, Operator)]
     problems.append(scan_problem(FLOAT32, Operator.SUM, far, far, axis=0, precision=Precision.COMPENSATED))
     for problem in problems:
-        plans += [plan_scan(problem, Limits(binding_bytes=size)) for size in (16_384, 80_000)]
+        plans += [plan_problem(problem, Limits(binding_bytes=size)) for size in (16_384, 80_000)]
     return {one.pipeline for plan in plans for one in plan.passes}
 
 

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .dispatch import Pass, make_pass
-from .problem import Operator, Precision, ScanProblem
-from .windows import QUAD_BYTES, RUN, TILE, Limits, windows
+from ..layout import ceil_div
+from .dispatch import Pass, Planner
+from .problem import Precision, ScanProblem
+from .windows import QUAD_BYTES, RUN, TILE, Limits
 
 __all__ = ["Bands", "bands_of", "fewest_columns"]
 
@@ -28,7 +29,6 @@ _MAX_STATE_BYTES = 32 * 2**20
 _MAX_ROWS = 10 * TILE
 """Rows of all bands of a workgroup in a dispatch: Mesa's software drivers end loops after 65,535 iterations, of which a
 row is one, and a sixteenth and an eighth for runs and columns (docs/kernels.md)."""
-_REPAIR_LANES = 64
 
 
 @dataclass(frozen=True)
@@ -65,62 +65,20 @@ class Bands:
         """Whether the elements are integers."""
         return self.problem.element.kind != "float"
 
-    def passes(self, one_buffer: bool) -> Iterator[Pass]:
+    def passes(self, planner: Planner) -> Iterator[Pass]:
         """Yield the passes: each window in bands and, of floats, what they leave of exceptional columns."""
-        problem, limits, element = self.problem, self.limits, self.problem.element
-        constants = {
-            "input_log2_bits": element.log2_bits,
-            "output_log2_bits": element.log2_bits,
-            "product": int(problem.operator is Operator.PRODUCT),
-        }
-        bands = -(-math.prod(self.chunks[:-1]) // self.width)
-        together = max(1, min(_MOST_BANDS, bands // limits.cores))
-        chunks = list(self.chunks)
-        chunks[-1] = min(chunks[-1], _MAX_ROWS // together // TILE * TILE)
-        for window in windows(problem.batch, problem.axis, (problem.input_offset, problem.output_offset), chunks):
-            workgroups = -(-window.slices // (self.width * together))
-            shared = constants | {"flat": int(len(window.batch) <= 1)}
+        bands = ceil_div(math.prod(self.chunks[:-1]), self.width)
+        together = max(1, min(_MOST_BANDS, bands // self.limits.cores))
+        *batch, along = self.chunks
+        constants = {"vectors": self.vectors, "exclusive": int(self.problem.exclusive)}
+        access = "fours of words" if self.problem.element.itemsize < 4 else "fours of quads"
+        for bound in planner.windows((*batch, min(along, _MAX_ROWS // together // TILE * TILE))):
+            fields = {"grid_width": ceil_div(bound.window.slices, self.width * together)}
             if self.is_exact:
-                yield make_pass(
-                    "scan_bands_exact",
-                    shared | {"vectors": self.vectors},
-                    window,
-                    (element, element),
-                    workgroups,
-                    limits,
-                    one_buffer=one_buffer,
-                    more_slots={"element": element.format, "reads": "quads"},
-                    exclusive=problem.exclusive,
-                    state_bytes=window.slices * element.itemsize,
-                )
+                yield planner.make_pass("scan_bands_exact", bound, "quads", constants=constants, fields=fields)
                 continue
-            shared["opaque"] = int(limits.opaque)
-            state_bytes = 4 * _STATE_WORDS * window.slices
-            fours = "words" if element.itemsize < 4 else "quads"
-            yield make_pass(
-                "scan_bands",
-                shared | {"vectors": self.vectors, "exclusive": int(problem.exclusive)},
-                window,
-                (element, element),
-                workgroups,
-                limits,
-                one_buffer=one_buffer,
-                more_slots={"element": element.format, "fours": fours},
-                exclusive=problem.exclusive,
-                state_bytes=state_bytes,
-            )
-            yield make_pass(
-                "scan_bands_repair",
-                shared,
-                window,
-                (element, element),
-                -(-window.slices // _REPAIR_LANES),
-                limits,
-                one_buffer=one_buffer,
-                more_slots={"element": element.format, "run": "written", "reads": "strided", "writes": "strided"},
-                exclusive=problem.exclusive,
-                state_bytes=state_bytes,
-            )
+            yield planner.make_pass("scan_bands", bound, access, constants=constants, fields=fields)
+            yield planner.make_pass("scan_bands_repair", bound)
 
 
 def _columns(problem: ScanProblem) -> int:

@@ -1,35 +1,30 @@
-"""Pure: what a dispatch is made of, and how one window of a problem becomes one."""
+"""Pure: what a plan is made of, and how a window of a problem becomes a pass of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import ge
 
 import numpy as np
 
-from ..dtypes import ElementType
 from ..errors import ArgumentError
+from .kernels import ACCESS, TABLE, Work
 from .params import PARAMS, uniforms
-from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Range, Window, byte_range
+from .problem import Dimension, ElementwiseProblem, ScanProblem
+from .windows import Limits, Range, Window, byte_range, chunk_sizes, windows
 
 __all__ = [
-    "MAX_SERIAL_STEPS",
-    "Bindings",
+    "BoundWindow",
     "Pass",
     "PipelineKey",
     "Plan",
-    "bind",
+    "Planner",
+    "any_placement",
     "grid_of",
-    "make_pass",
-    "serial_steps",
+    "is_in_place",
     "writable_input",
 ]
-
-MAX_SERIAL_STEPS = 5 * 2**20
-"""The most that `serial_steps` may be, whatever the data: half a second at 100 ns a step, which is slow for a GPU;
-watchdogs wait for 2 seconds and more."""
-_DEAR = 4
-"""Steps of an element whose combination takes dozens of operations, or which is stored by an atomic operation."""
 
 _TOKEN_BYTES = 8
 """The largest accumulator: a scan that keeps nothing between passes binds one, because its kernel names the binding."""
@@ -118,42 +113,16 @@ class Plan:
     passes: tuple[Pass, ...]
     state_bytes: int
 
+    @classmethod
+    def of(cls, passes: Iterable[Pass]) -> Plan:
+        """Return the plan of these passes."""
+        every = tuple(passes)
+        return cls(every, max(one.state_bytes for one in every))
+
     @property
     def scratch_bytes(self) -> int:
         """The bytes of `state_bytes` that the passes really use: 0 where the binding is there for its name's sake."""
         return 0 if self.state_bytes <= _TOKEN_BYTES else self.state_bytes
-
-
-@dataclass(frozen=True)
-class Bindings:
-    """How a window's tensors are bound.
-
-    Attributes
-    ----------
-    slot : {"separate", "shared", "in_output"}
-        The piece that fills the slot <input>: two buffers, two parts of one buffer, or one part for both.
-    input, output : Range
-        The parts of the buffers; the same for "in_output".
-    """
-
-    slot: str
-    input: Range
-    output: Range
-
-
-def bind(window: Window, elements: tuple[ElementType, ElementType], one_buffer: bool, limits: Limits) -> Bindings:
-    """Return how to bind a window's input and output, which may be in one buffer."""
-    dims = (*window.batch, window.axis)
-    align = limits.binding_alignment
-    read = byte_range(window.input_offset, [(d.size, d.input_stride) for d in dims], elements[0].itemsize, align)
-    written = byte_range(window.output_offset, [(d.size, d.output_stride) for d in dims], elements[1].itemsize, align)
-    if not one_buffer:
-        return Bindings("separate", read, written)
-    if read.end <= written.offset or written.end <= read.offset:
-        return Bindings("shared", read, written)
-    start = min(read.offset, written.offset)
-    union = Range(start, max(read.end, written.end) - start)
-    return Bindings("in_output", union, union)
 
 
 def grid_of(workgroups: int, limits: Limits) -> tuple[int, int, int]:
@@ -173,124 +142,205 @@ def grid_of(workgroups: int, limits: Limits) -> tuple[int, int, int]:
     return -(-workgroups // rows), rows, 1
 
 
-def make_pass(
-    kernel: str,
-    constants: Mapping[str, int],
-    window: Window,
-    elements: tuple[ElementType, ElementType],
-    workgroups: int,
-    limits: Limits,
-    *,
-    one_buffer: bool,
-    more_slots: Mapping[str, str] | None = None,
-    state_bytes: int = 0,
-    **fields: int,
-) -> Pass:
-    """Return the dispatch of a kernel over a window.
+@dataclass(frozen=True)
+class BoundWindow:
+    """A window, and how its tensors are bound.
+
+    Attributes
+    ----------
+    window : Window
+        The part of the problem.
+    slot : {"separate", "shared", "in_output"}
+        The piece that fills the slot <input>: two buffers, two parts of one buffer, or one part for both.
+    input, output : Range
+        The parts of the buffers; the same for "in_output".
+    itemsizes : (int, int)
+        Bytes an element of input and output.
+    """
+
+    window: Window
+    slot: str
+    input: Range
+    output: Range
+    itemsizes: tuple[int, int]
+
+    def is_aligned(self, nbytes: int, dims: Sequence[Dimension]) -> bool:
+        """Whether both tensors begin at multiples of so many bytes of their bindings, and step by them along `dims`."""
+        window, (read, written) = self.window, self.itemsizes
+        return not any(
+            place % nbytes
+            for place in (
+                window.input_offset * read - self.input.offset,
+                window.output_offset * written - self.output.offset,
+                self.input.size,
+                self.output.size,
+                *(dimension.input_stride * read for dimension in dims),
+                *(dimension.output_stride * written for dimension in dims),
+            )
+        )
+
+    @property
+    def fields(self) -> dict[str, int]:
+        """The uniforms that follow from the window, but for its batch dimensions."""
+        window = self.window
+        return {
+            "rank": len(window.batch),
+            "count": window.slices,
+            "input_offset": window.input_offset - self.input.offset // self.itemsizes[0],
+            "output_offset": window.output_offset - self.output.offset // self.itemsizes[1],
+            "length": window.axis.size,
+            "first": window.first,
+            "input_axis_stride": window.axis.input_stride,
+            "output_axis_stride": window.axis.output_stride,
+            "resume": int(window.first > 0),
+            "suspend": int(not window.last),
+        }
+
+
+class Planner:
+    """What all passes of a problem have in common: the problem, the device's limits, and where the tensors lie.
 
     Parameters
     ----------
-    kernel, constants
-        As in `PipelineKey`.
-    window : Window
-        What to work on.
-    elements : (ElementType, ElementType)
-        The types of input and output.
-    workgroups : int
-        How many the kernel needs.
+    problem : ScanProblem or ElementwiseProblem
+        What to compute.
     limits : Limits
         What the device can do.
     one_buffer : bool
-        Whether input and output are in one buffer.
-    more_slots : mapping of str to str, optional
-        The pieces that fill the kernel's slots other than <input> and <output>.
-    state_bytes : int
-        Scratch memory that the kernel binds.
-    **fields : int
-        The fields of `PARAMS` that do not follow from the window.
+        Whether input and output are in one buffer. They must then be in place, or not overlap.
+    chunks : sequence of int, optional
+        The sizes of windows that `any_placement` returned; by default the largest for this placement.
     """
-    bindings = bind(window, elements, one_buffer, limits)
-    slots = {"input": bindings.slot, "output": "packed" if elements[1].itemsize < 4 else "words"}
-    slots |= more_slots or {}
-    if "quads" in (slots.get("reads"), slots.get("fours")):
-        slots["input"] += "_quads"
-        slots["output"] = "quads"
-    elif "words" in (slots.get("rows"), slots.get("fours")):
-        slots["output"] = "owned"
-    grid = grid_of(workgroups, limits)
-    inner_first = window.batch[::-1]
-    params = uniforms(
-        sizes=[d.size for d in inner_first],
-        input_strides=[d.input_stride for d in inner_first],
-        output_strides=[d.output_stride for d in inner_first],
-        rank=len(window.batch),
-        count=window.slices,
-        input_offset=window.input_offset - bindings.input.offset // elements[0].itemsize,
-        output_offset=window.output_offset - bindings.output.offset // elements[1].itemsize,
-        length=window.axis.size,
-        first=window.first,
-        input_axis_stride=window.axis.input_stride,
-        output_axis_stride=window.axis.output_stride,
-        resume=window.first > 0,
-        suspend=not window.last,
-        grid_width=grid[0],
-        **fields,
+
+    def __init__(
+        self,
+        problem: ScanProblem | ElementwiseProblem,
+        limits: Limits,
+        one_buffer: bool = False,
+        chunks: Sequence[int] | None = None,
+    ) -> None:
+        self.limits, self.one_buffer = limits, one_buffer
+        self.in_place = one_buffer and is_in_place(problem)
+        self._itemsizes = (problem.source.itemsize, problem.target.itemsize)
+        offsets = (problem.input_offset, problem.output_offset)
+        self._whole = self.bind(Window(problem.batch, problem.axis, 0, True, *offsets))
+        widths = {"input_log2_bits": problem.source.log2_bits, "output_log2_bits": problem.target.log2_bits}
+        self.constants: dict[str, int] = widths
+        self.slots: dict[str, str] = {}
+        self.chunks = tuple(self._largest_chunks() if chunks is None else chunks)
+
+    def windows(self, chunks: Sequence[int]) -> Iterator[BoundWindow]:
+        """Yield the windows of these sizes, each with its bindings."""
+        whole = self._whole.window
+        if all(map(ge, chunks, whole.sizes)):
+            return iter([self._whole])
+        offsets = (whole.input_offset, whole.output_offset)
+        return map(self.bind, windows(whole.batch, whole.axis, offsets, chunks))
+
+    def fields_of(self, window: Window) -> Mapping[str, int]:
+        """Return the uniforms of all passes over a window that do not follow from it alone."""
+        raise NotImplementedError
+
+    def bind(self, window: Window) -> BoundWindow:
+        """Return how to bind a window's input and output."""
+        dims, align = (*window.batch, window.axis), self.limits.binding_alignment
+        steps_in, steps_out = [(d.size, d.input_stride) for d in dims], [(d.size, d.output_stride) for d in dims]
+        read = byte_range(window.input_offset, steps_in, self._itemsizes[0], align)
+        written = byte_range(window.output_offset, steps_out, self._itemsizes[1], align)
+        if not self.one_buffer:
+            return BoundWindow(window, "separate", read, written, self._itemsizes)
+        if read.end <= written.offset or written.end <= read.offset:
+            return BoundWindow(window, "shared", read, written, self._itemsizes)
+        start = min(read.offset, written.offset)
+        union = Range(start, max(read.end, written.end) - start)
+        return BoundWindow(window, "in_output", union, union, self._itemsizes)
+
+    def make_pass(
+        self,
+        kernel: str,
+        bound: BoundWindow,
+        access: str | None = None,
+        *,
+        slots: Mapping[str, str] | None = None,
+        constants: Mapping[str, int] | None = None,
+        fields: Mapping[str, int] | None = None,
+    ) -> Pass:
+        """Return the dispatch of a kernel over a window; its row in `TABLE` says what of all this concerns it.
+
+        Parameters
+        ----------
+        kernel : str
+            Its name.
+        bound : BoundWindow
+            What to work on.
+        access : str, optional
+            A name in `ACCESS`; by default element by element.
+        slots, constants, fields : mapping, optional
+            Pieces, constants and uniforms that are not the same for all passes of the problem.
+        """
+        row, window = TABLE[kernel], bound.window
+        way = ACCESS[access or ("packed" if self._itemsizes[1] < 4 else "words")]
+        pieces = {"input": bound.slot + way.input_suffix, "output": way.output, **way.slots, **self.slots}
+        pieces |= slots or {}
+        values = {"flat": int(len(window.batch) <= 1), **self.constants, **(constants or {})}
+        scalars = {**bound.fields, **self.fields_of(window), **(fields or {})}
+        pieces = {slot: pieces[slot] for slot in row.slots}
+        values = {name: value for name, value in values.items() if row.takes(name)}
+        work = Work(scalars, values, pieces)
+        asked = scalars.pop("grid_width", 0)
+        grid = grid_of(row.workgroups(work) if row.workgroups else asked, self.limits)
+        inner_first = window.batch[::-1]
+        params = uniforms(
+            sizes=[d.size for d in inner_first],
+            input_strides=[d.input_stride for d in inner_first],
+            output_strides=[d.output_stride for d in inner_first],
+            grid_width=grid[0],
+            **scalars,
+        )
+        has_tensors = "output" in pieces
+        return Pass(
+            PipelineKey(kernel, tuple(sorted(pieces.items())), tuple(sorted(values.items()))),
+            params,
+            grid,
+            bound.input if has_tensors and bound.slot != "in_output" else None,
+            bound.output if has_tensors else None,
+            4 * row.scratch_words(work),
+            window.elements,
+        )
+
+    def _largest_chunks(self) -> list[int]:
+        """Return the sizes of windows: the whole problem where it fits."""
+        bound, whole = self._whole, self._whole.window
+        capacity = self.limits.binding_bytes
+        if max(bound.input.size, bound.output.size) > capacity:
+            if self.one_buffer and not self.in_place:
+                capacity //= 2  # so that one binding holds both where two would meet
+            # A window's range begins and ends anywhere within the alignment.
+            capacity -= self.limits.binding_alignment + 4
+        return chunk_sizes((*whole.batch, whole.axis), self._itemsizes, capacity, self.limits.dispatch_elements)
+
+
+def is_in_place(problem: ScanProblem | ElementwiseProblem) -> bool:
+    """Whether every element's input and output have the same position, if both are in one buffer."""
+    return (
+        problem.source.itemsize == problem.target.itemsize
+        and problem.input_offset == problem.output_offset
+        and all(
+            dimension.size == 1 or dimension.input_stride == dimension.output_stride
+            for dimension in (*problem.batch, problem.axis)
+        )
     )
-    return Pass(
-        PipelineKey(kernel, tuple(sorted(slots.items())), tuple(sorted(constants.items()))),
-        params,
-        grid,
-        None if bindings.slot == "in_output" else bindings.input,
-        bindings.output,
-        state_bytes,
-        window.elements,
-    )
 
 
-def serial_steps(one: Pass) -> int:
-    """Return the most elements and scratch values that one invocation of a dispatch goes through one after the other.
+def any_placement(problem: ScanProblem | ElementwiseProblem, limits: Limits) -> list[int]:
+    """Return sizes of windows that fit wherever the two tensors lie, in one buffer or two.
 
-    With those that it waits for in other invocations of its workgroup, or in a chain in other workgroups. The data are
-    the worst there are: every tile is exceptional, which means a left fold by one invocation. Elements that take long
-    count for several.
+    Plans made with them have the same windows for every placement; see `plans_of_any_placement`.
     """
-    length, tiles, turn_tiles = (int(one.params[name]) for name in ("length", "tiles", "turn_tiles"))
-    constants, slots = dict(one.pipeline.constants), dict(one.pipeline.slots)
-    kernel, element = one.pipeline.kernel, slots.get("element", "int")
-    folds = 1 if element.startswith("int") else 2  # a tile that turns out to be exceptional is folded again
-    lane = 256 if slots.get("tile") == "blocks" else RUN
-    tile = lane + RUN + (folds - 1) * min(length, TILE)
-    columns = (4 if folds == 2 else 128 >> constants.get("output_log2_bits", 5)) * constants.get("vectors", 1)
-    bands = -(-int(one.params["count"]) // (8 * columns * one.grid[0]))
-    span, spans = SPAN // TILE, -(-tiles // (SPAN // TILE)) + 1
-    steps = {
-        "copy": constants.get("units", 1),
-        "convert": 1,
-        "round": 1,
-        "round_quads": 4 * QUAD_BYTES,
-        "scan_short": length,
-        "scan_packed": RUN * constants.get("runs", 1),
-        "scan_slices": folds * length,
-        "scan_bands": columns * length * bands,
-        "scan_bands_exact": columns * length * bands,
-        "scan_bands_repair": folds * length,
-        "scan_columns": folds * length * constants.get("columns", 1),
-        "scan_elements": folds * length,
-        "scan_rows": tile * tiles,
-        "scan_chain_clear": RUN,
-        # An invocation works out the tiles before its own, if nobody hands the carry on.
-        "scan_chain": (lane + RUN + min(length, TILE)) * tiles,
-        "scan_tile_totals": lane + RUN,
-        "scan_serial_totals": min(length, TILE),
-        # Twice over the tiles of a span, and in between over 64 spans.
-        "scan_carries": -(-spans // 64) * (2 * span + 64),
-        # The tiles of a turn; or the classes of what is left, in shares of which each goes on from those before.
-        "scan_repair": tile * turn_tiles + 2 * -(-tiles // 256) + 256,
-        "scan_tiles": lane + RUN,
-        "scan_serial_tiles": min(length, TILE),
-    }[kernel]
-    is_dear = element in ("f64_words", "f32_compensated") or slots.get("output") == "packed"
-    return steps * (_DEAR if is_dear and kernel not in ("copy", "convert", "round") else 1)
+    # Half a binding for each tensor, should both lie so near that they share one.
+    capacity = limits.binding_bytes // 2 - (limits.binding_alignment + 4)
+    itemsizes = (problem.source.itemsize, problem.target.itemsize)
+    return chunk_sizes((*problem.batch, problem.axis), itemsizes, capacity, limits.dispatch_elements)
 
 
 def writable_input(plan: Plan) -> Plan:

@@ -12,6 +12,7 @@ import numpy as np
 from .. import shaders
 from ..shaders import Shader
 from .dispatch import Pass, PipelineKey, Plan
+from .kernels import check_pass
 
 __all__ = ["exported_plan"]
 
@@ -44,19 +45,20 @@ def exported_plan(plan: Plan, nbytes: Mapping[str, int]) -> tuple[dict[str, Any]
     Examples
     --------
     >>> from dmlgpu.dtypes import by_name
-    >>> from dmlgpu.planning.plan import plan_scan
+    >>> from dmlgpu.planning.plan import plan_problem
     >>> from dmlgpu.layout import Layout
     >>> from dmlgpu.planning.problem import Operator, scan_problem
     >>> from dmlgpu.planning.windows import Limits
     >>> layout = Layout.packed((2, 100))
     >>> problem = scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis=1)
-    >>> plan, shaders = exported_plan(plan_scan(problem, Limits()), {"input": 800, "output": 800})
+    >>> plan, shaders = exported_plan(plan_problem(problem, Limits()), {"input": 800, "output": 800})
     >>> plan["buffers"]["output"], plan["passes"][0]["bindings"][1]
     (800, {'binding': 1, 'type': 'read-only-storage', 'buffer': 'input', 'offset': 0, 'size': 800})
     """
     texts: dict[str, str] = {}
     passes = []
     for one in plan.passes:
+        check_pass(one)
         name, shader = _shader(one.pipeline)
         texts[name] = shader.source
         passes.append(

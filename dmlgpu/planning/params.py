@@ -7,9 +7,7 @@ from typing import Final
 
 import numpy as np
 
-__all__ = ["PARAMS", "uniforms"]
-
-_WORDS = 2**32
+__all__ = ["PARAMS", "scalars", "uniforms"]
 
 PARAMS: Final = np.dtype(
     [(name, np.uint32, 8) for name in ("sizes", "input_strides", "output_strides")]
@@ -40,6 +38,8 @@ PARAMS: Final = np.dtype(
     ]
 )
 """What each field means stands in ``wgsl/lib/params.wgsl``; a test compares the two."""
+_FIRST_WORD: Final = {name: int(found[1]) // 4 for name, found in (PARAMS.fields or {}).items()}
+_SCALARS: Final = tuple(name for name, found in (PARAMS.fields or {}).items() if not found[0].shape)
 
 
 def uniforms(**fields: int | Sequence[int]) -> bytes:
@@ -50,10 +50,17 @@ def uniforms(**fields: int | Sequence[int]) -> bytes:
     >>> np.frombuffer(uniforms(sizes=(3, 5), input_axis_stride=-1), PARAMS)["input_axis_stride"]
     array([4294967295], dtype=uint32)
     """
-    record = np.zeros((), PARAMS)
+    words = [0] * (PARAMS.itemsize // 4)
     for name, value in fields.items():
+        first = _FIRST_WORD[name]
         if isinstance(value, int):
-            record[name] = value % _WORDS
+            words[first] = value % 2**32
         else:
-            record[name][: len(value)] = [each % _WORDS for each in value]
-    return record.tobytes()
+            words[first : first + len(value)] = [each % 2**32 for each in value]
+    return np.array(words, np.uint32).tobytes()
+
+
+def scalars(params: bytes) -> dict[str, int]:
+    """Return the fields that `uniforms` was given, but for the arrays."""
+    words = np.frombuffer(params, np.uint32).tolist()
+    return {name: words[_FIRST_WORD[name]] for name in _SCALARS}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .dispatch import Pass, Plan
-from .plan import plan_scan
+from .plan import plan_problem
 from .problem import ScanProblem
 from .windows import TILE, Limits
 
@@ -72,7 +72,7 @@ def plan_piece(
     problem : ScanProblem
         The piece. It begins at a multiple of `TILE` elements of the slices, and has at most `max_slices` of them.
     limits, one_buffer
-        As for `plan_scan`.
+        As for `plan_problem`.
     continued : bool
         Whether the slices have elements before the piece, from which a carry comes.
     unfinished : bool
@@ -80,7 +80,7 @@ def plan_piece(
     """
     assert not unfinished or problem.axis.size % TILE == 0
     kernel = "serial" if limits.software else "rows" if problem.slices >= _MANY_ROWS else "tiles"
-    plan = plan_scan(problem, limits, one_buffer=one_buffer, kernel=kernel)
+    plan = plan_problem(problem, limits, one_buffer=one_buffer, kernel=kernel)
     params = [one.params for one in plan.passes]
     assert all(each["count"] == problem.slices for each in params), "the carries of all slices are there at once"
     ends = {int(each["first"] + each["length"]) for each in params}

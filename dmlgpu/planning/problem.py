@@ -6,6 +6,7 @@ Nothing here knows a device.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -22,6 +23,7 @@ __all__ = [
     "ScanProblem",
     "check_precision",
     "convert_problem",
+    "is_side_by_side",
     "round_problem",
     "scan_problem",
 ]
@@ -73,6 +75,11 @@ class Dimension:
     output_stride: int
 
 
+def is_side_by_side(batch: Sequence[Dimension], axis: Dimension) -> bool:
+    """Whether neighbours in memory belong to different slices, of a problem or of a part of it."""
+    return bool(batch) and abs(batch[-1].output_stride) < abs(axis.output_stride)
+
+
 @dataclass(frozen=True)
 class ScanProblem:
     """A cumulative operator, ready to be planned.
@@ -104,6 +111,25 @@ class ScanProblem:
     input_offset: int
     output_offset: int
     precision: Precision = Precision.DEFAULT
+
+    @property
+    def is_side_by_side(self) -> bool:
+        """Whether neighbours in memory belong to different slices."""
+        return is_side_by_side(self.batch, self.axis)
+
+    def is_in_words(self, float64: bool) -> bool:
+        """Whether elements are computed on 32-bit words, for a device that may have 64-bit floats."""
+        return self.element.format == "f64" and not float64
+
+    @property
+    def source(self) -> ElementType:
+        """The type of the input."""
+        return self.element
+
+    @property
+    def target(self) -> ElementType:
+        """The type of the output."""
+        return self.element
 
     @property
     def accumulator_size(self) -> int:
@@ -138,6 +164,16 @@ class ElementwiseProblem:
     dimensions: tuple[Dimension, ...]
     input_offset: int
     output_offset: int
+
+    @property
+    def batch(self) -> tuple[Dimension, ...]:
+        """All dimensions, as if each element were a slice."""
+        return self.dimensions
+
+    @property
+    def axis(self) -> Dimension:
+        """An axis of one element."""
+        return Dimension(1, 0, 0)
 
 
 def _collapse(dimensions: list[Dimension]) -> tuple[Dimension, ...]:

@@ -182,6 +182,11 @@ class Window:
         return math.prod(dimension.size for dimension in self.batch)
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """The length of each dimension, the axis last."""
+        return (*(dimension.size for dimension in self.batch), self.axis.size)
+
+    @property
     def elements(self) -> int:
         """The number of elements of the window."""
         return self.slices * self.axis.size

@@ -10,7 +10,7 @@ from itertools import product
 from dmlgpu.dtypes import BOOL, ELEMENT_TYPES, ElementType, by_name
 from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import PipelineKey
-from dmlgpu.planning.plan import plan_elementwise, plan_scan
+from dmlgpu.planning.plan import plan_problem
 from dmlgpu.planning.problem import Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
 from dmlgpu.planning.windows import Limits
 
@@ -86,7 +86,7 @@ def _of_scans() -> Iterator[PipelineKey]:
         for (sizes, strides, axis), float64 in product(_scan_shapes(element.itemsize), _floats(element)):
             for source, target, one_buffer in _placements(sizes, strides, element.itemsize):
                 problem = scan_problem(element, operator, source, target, axis=axis, precision=precision)
-                plan = plan_scan(problem, replace(_LIMITS, float64=float64), one_buffer=one_buffer)
+                plan = plan_problem(problem, replace(_LIMITS, float64=float64), one_buffer=one_buffer)
                 yield from (one.pipeline for one in plan.passes)
 
 
@@ -105,7 +105,7 @@ def _of_roundings() -> Iterator[PipelineKey]:
         if element.kind == "float":
             for source, target, one_buffer in _placements(sizes, strides, element.itemsize):
                 problem = round_problem(element, RoundingMode.HALF_EVEN, source, target)
-                yield from (one.pipeline for one in plan_elementwise(problem, _LIMITS, one_buffer=one_buffer).passes)
+                yield from (one.pipeline for one in plan_problem(problem, _LIMITS, one_buffer=one_buffer).passes)
 
 
 def _of_conversions() -> Iterator[PipelineKey]:
@@ -113,4 +113,4 @@ def _of_conversions() -> Iterator[PipelineKey]:
     for (source, target), (sizes, strides) in product(pairs, _elementwise_shapes()):
         for *layouts, one_buffer in _placements(sizes, strides, target.itemsize):
             problem = convert_problem(source, target, *layouts)
-            yield from (one.pipeline for one in plan_elementwise(problem, _LIMITS, one_buffer=one_buffer).passes)
+            yield from (one.pipeline for one in plan_problem(problem, _LIMITS, one_buffer=one_buffer).passes)

@@ -19,7 +19,7 @@ from dmlgpu.planning import scan
 from dmlgpu.planning.dispatch import PipelineKey, Plan
 from dmlgpu.planning.plan import plan_problem
 from dmlgpu.planning.problem import ScanProblem
-from dmlgpu.planning.scan import scan_passes
+from dmlgpu.planning.scan import ScanPlanner
 from dmlgpu.runtime.device import Device
 
 from .cases import CopyCase
@@ -36,7 +36,7 @@ class Trial:
     case : Case
         The case.
     changes : dict
-        What is different in the device's `Limits`; or ``window`` and ``withhold_every``, for `scan_passes` alone: how
+        What is different in the device's `Limits`; or ``window`` and ``withhold_every``, for `ScanPlanner` alone: how
         many elements a window has, and which workgroups of a chain keep their carry to themselves; or constants of
         `dmlgpu.planning.scan`.
     is_special : bool
@@ -87,8 +87,7 @@ class Trial:
             chunks = (*(one.size for one in problem.batch), changes["window"])
             every = changes.get("withhold_every", 0)
             limits = device.limits if every else replace(device.limits, software=False)  # long windows, too
-            passes = tuple(scan_passes(problem, limits, chunks, kernel=self.case.kernel, withhold_every=every))
-            return Plan(passes, max(one.state_bytes for one in passes))
+            return Plan.of(ScanPlanner(problem, limits, chunks=chunks).passes(self.case.kernel, every))
         limits = replace(device.limits, **changes)
         one_buffer = self.case.placement.relation != "to"
         return plan_problem(problem, limits, one_buffer=one_buffer, kernel=self.case.kernel)

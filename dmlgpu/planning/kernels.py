@@ -1,0 +1,448 @@
+"""Pure: what is legal for each kernel, and what follows from its work: one row a kernel.
+
+A row is read three times. Planning takes from it which slots and constants a pipeline has, how many workgroups a
+dispatch needs and how much scratch memory it binds; `serial_steps` how long it may take; and `check_pass` holds a
+finished pass to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ..layout import ceil_div
+from .params import scalars
+from .windows import QUAD_BYTES, RUN, SPAN, TILE
+
+if TYPE_CHECKING:
+    from .dispatch import Pass
+
+__all__ = ["ACCESS", "MAX_SERIAL_STEPS", "PROGRESS_WORDS", "TABLE", "Kernel", "Work", "check_pass", "serial_steps"]
+
+MAX_SERIAL_STEPS = 5 * 2**20
+"""The most that `serial_steps` may be, whatever the data: half a second at 100 ns a step, which is slow for a GPU;
+watchdogs wait for 2 seconds and more."""
+_DEAR = 4
+"""Steps of an element whose combination takes dozens of operations, or which is stored by an atomic operation."""
+PROGRESS_WORDS = 100
+"""Words a slice that scan_slices.wgsl and scan_elements.wgsl keep between windows, besides one between phases."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """A way to read and write elements: the pieces that belong together, and the elements' widths in logarithms."""
+
+    input_suffix: str
+    output: str
+    slots: Mapping[str, str]
+    widths: Container[int]
+
+
+ACCESS: Final = {
+    "packed": Access("", "packed", {"reads": "strided", "writes": "strided"}, (3, 4)),
+    "words": Access("", "words", {"reads": "strided", "writes": "strided"}, (5, 6)),
+    "quads": Access("_quads", "quads", {"reads": "quads", "writes": "quads"}, range(3, 7)),
+    "rows of words": Access("", "owned", {"rows": "words"}, (3, 4)),
+    "fours of words": Access("", "owned", {"fours": "words"}, (4,)),
+    "fours of quads": Access("_quads", "quads", {"fours": "quads"}, (5, 6)),
+}
+"""By element, where those of less than a word are packed; by vectors; or a word or four elements of adjacent slices."""
+
+_ELEMENTS: Final = {
+    "int": range(3, 6),
+    "int64": (6,),
+    "f16": (4,),
+    "f32": (5,),
+    "f32_compensated": (5,),
+    "f64": (6,),
+    "f64_words": (6,),
+}
+"""For each piece of the slot <element> the widths of its elements, as logarithms of bits."""
+_FLOATS: Final = ("f16", "f32", "f64")
+"""The pieces whose operations can be hidden from the compiler."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a dispatch has to do: the values that its grid, its scratch memory and its duration follow from."""
+
+    fields: Mapping[str, int]
+    constants: Mapping[str, int]
+    slots: Mapping[str, str]
+
+    @classmethod
+    def of(cls, one: Pass) -> Work:
+        """Return the work of a pass."""
+        return cls(scalars(one.uniforms), dict(one.pipeline.constants), dict(one.pipeline.slots))
+
+    @property
+    def count(self) -> int:
+        """The slices, or the elements of elementwise kernels."""
+        return self.fields["count"]
+
+    @property
+    def tiles(self) -> int:
+        """The tiles of a slice."""
+        return self.fields["tiles"]
+
+    @property
+    def all_tiles(self) -> int:
+        """The tiles of all slices."""
+        return self.count * self.tiles
+
+    @property
+    def length(self) -> int:
+        """The elements of a slice."""
+        return self.fields["length"]
+
+    @property
+    def element(self) -> str:
+        """The piece for the element type."""
+        return self.slots["element"]
+
+    @property
+    def folds(self) -> int:
+        """How often an element is combined: a tile that turns out to be exceptional is folded again."""
+        return 1 if self.element.startswith("int") else 2
+
+    @property
+    def lane_steps(self) -> int:
+        """The steps of an invocation in a tile: its elements, and the totals of the others."""
+        return (256 if self.slots.get("tile") == "blocks" else RUN) + RUN
+
+    @property
+    def tile_steps(self) -> int:
+        """The same where an invocation may fold the whole tile again."""
+        return self.lane_steps + (self.folds - 1) * min(self.length, TILE)
+
+
+_Count = Callable[[Work], int]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The row of a kernel.
+
+    Attributes
+    ----------
+    slots : tuple of str
+        The slots that its text asks for.
+    steps : callable
+        Returns the most elements and scratch values that one invocation goes through one after the other.
+    workgroups : callable or None
+        Returns how many workgroups the work takes; None where the plan decides, by its field ``grid_width``.
+    scratch_words : callable
+        Returns the 32-bit words of scratch memory that it binds; 0 for kernels without.
+    constants : mapping of str to container of int
+        The legal values of its constants.
+    optional : mapping of str to container of int
+        The same of those that it can be without.
+    accesses : tuple of str
+        The ways of `ACCESS` to read and write.
+    pieces : mapping of str to tuple of str
+        The pieces that may fill slots where not all may that there are.
+    """
+
+    slots: tuple[str, ...]
+    steps: _Count
+    workgroups: _Count | None
+    scratch_words: _Count = lambda _: 0
+    constants: Mapping[str, Container[int]] = field(default_factory=dict)
+    optional: Mapping[str, Container[int]] = field(default_factory=dict)
+    accesses: tuple[str, ...] = ("packed", "words", "quads")
+    pieces: Mapping[str, Container[str]] = field(default_factory=dict)
+
+    def takes(self, constant: str) -> bool:
+        """Whether its text has this constant."""
+        if constant == "opaque":
+            return "product" in self.constants
+        return constant in self.constants or constant in self.optional
+
+
+_BOOL: Final = (0, 1)
+_WIDTHS: Final = {"input_log2_bits": range(3, 7), "output_log2_bits": range(3, 7)}
+_SCAN: Final = {"product": _BOOL, "flat": _BOOL, **_WIDTHS}
+_TENSORS: Final = ("input", "output", "element")
+_RUNS: Final = (*_TENSORS, "reads", "writes", "run")
+_ANY_SIZE: Final = range(2**32)
+_BY_ELEMENT: Final = ("packed", "words")
+
+
+def _progress_words(work: Work) -> int:
+    """Words of kernels that keep something between windows, or between the phases of one: else a token."""
+    if work.constants["in_windows"]:
+        return work.count * (1 + PROGRESS_WORDS)
+    return work.count if work.constants.get("phase") else 1
+
+
+def _tile_words(work: Work) -> int:
+    return 16 * work.count + 12 * work.all_tiles
+
+
+def _chain_words(work: Work) -> int:
+    accumulator_words = 2 if "64" in work.element or work.element == "f32_compensated" else 1
+    return 8 + 16 * work.count + (6 * accumulator_words + 1) * work.all_tiles
+
+
+def _carry_steps(work: Work) -> int:
+    # Twice over the tiles of a span, and in between over 64 spans.
+    span, spans = SPAN // TILE, ceil_div(work.tiles, SPAN // TILE) + 1
+    return ceil_div(spans, 64) * (2 * span + 64)
+
+
+def _band_steps(work: Work) -> int:
+    columns = (4 if work.folds == 2 else 128 >> work.constants["output_log2_bits"]) * work.constants["vectors"]
+    bands = ceil_div(work.count, 8 * columns * work.fields["grid_width"])
+    return columns * work.length * bands
+
+
+def _band_words(work: Work) -> int:
+    return 17 * work.count
+
+
+TABLE: Final[Mapping[str, Kernel]] = {
+    "scan_short": Kernel(
+        slots=_RUNS,
+        constants={**_SCAN, "slice_length": range(RUN + 1)},
+        workgroups=lambda w: ceil_div(w.count, 64),
+        scratch_words=lambda _: 1,
+        steps=lambda w: w.length,
+    ),
+    "scan_packed": Kernel(
+        slots=_RUNS,
+        accesses=("quads",),
+        pieces={"element": ("int", "int64", "f16", "f32", "f64"), "run": ("written",)},
+        constants={**_SCAN, "slice_length": range(1, RUN), "runs": range(1, RUN)},
+        workgroups=lambda w: ceil_div(w.count, w.constants["runs"] * RUN // w.length * 64),
+        scratch_words=lambda _: 1,
+        steps=lambda w: RUN * w.constants["runs"],
+    ),
+    "scan_slices": Kernel(
+        slots=_RUNS,
+        constants={**_SCAN, "phase": range(3), "in_windows": _BOOL, "lanes": (8, 64)},
+        workgroups=lambda w: ceil_div(w.count, w.constants["lanes"]),
+        scratch_words=_progress_words,
+        steps=lambda w: w.folds * w.length,
+    ),
+    "scan_columns": Kernel(
+        slots=(*_TENSORS, "rows", "run"),
+        accesses=("rows of words",),
+        pieces={"element": ("int", "int64", "f16", "f32", "f64"), "run": ("written",)},
+        constants={**_SCAN, "in_windows": _BOOL, "columns": (2, 4), "lanes": (64, 128, 256)},
+        workgroups=lambda w: ceil_div(w.count, w.constants["columns"] * w.constants["lanes"]),
+        scratch_words=_progress_words,
+        steps=lambda w: w.folds * w.length * w.constants["columns"],
+    ),
+    "scan_bands": Kernel(
+        slots=(*_TENSORS, "fours"),
+        accesses=("fours of words", "fours of quads"),
+        pieces={"element": _FLOATS},
+        constants={**_SCAN, "vectors": (4, 8), "exclusive": _BOOL},
+        workgroups=None,
+        scratch_words=_band_words,
+        steps=_band_steps,
+    ),
+    "scan_bands_exact": Kernel(
+        slots=_TENSORS,  # its text is the same for every <element>, which tells scans from other kernels
+        accesses=("quads",),
+        pieces={"element": ("int", "int64")},
+        constants={**_SCAN, "vectors": (4, 8)},
+        workgroups=None,
+        scratch_words=lambda w: w.count << w.constants["input_log2_bits"] >> 5,
+        steps=_band_steps,
+    ),
+    "scan_bands_repair": Kernel(
+        slots=_RUNS,
+        accesses=_BY_ELEMENT,
+        pieces={"element": _FLOATS},
+        constants=_SCAN,
+        workgroups=lambda w: ceil_div(w.count, 64),
+        scratch_words=_band_words,
+        steps=lambda w: w.folds * w.length,
+    ),
+    "scan_elements": Kernel(
+        slots=_TENSORS,
+        accesses=_BY_ELEMENT,
+        constants={**_SCAN, "phase": (1, 2), "in_windows": (1,)},
+        workgroups=lambda w: ceil_div(w.count, 64),
+        scratch_words=_progress_words,
+        steps=lambda w: w.folds * w.length,
+    ),
+    "scan_rows": Kernel(
+        slots=(*_RUNS, "tile"),
+        pieces={"tile": ("runs",)},
+        constants=_SCAN,
+        workgroups=lambda w: w.count,
+        scratch_words=lambda w: 8 * w.count if w.fields["resume"] or w.fields["suspend"] else 1,
+        steps=lambda w: w.tile_steps * w.tiles,
+    ),
+    "scan_chain_clear": Kernel(
+        slots=("element",),
+        workgroups=lambda w: ceil_div(_chain_words(w), 1024),
+        scratch_words=_chain_words,
+        steps=lambda _: RUN,
+    ),
+    "scan_chain": Kernel(
+        slots=(*_RUNS, "tile"),
+        constants={**_SCAN, "exact_grid": _BOOL},
+        optional={"patience": _ANY_SIZE, "withhold_every": _ANY_SIZE},
+        workgroups=lambda w: w.all_tiles,
+        scratch_words=_chain_words,
+        # An invocation works out the tiles before its own, if nobody hands the carry on.
+        steps=lambda w: (w.lane_steps + min(w.length, TILE)) * w.tiles,
+    ),
+    "scan_tile_totals": Kernel(
+        slots=_RUNS,
+        constants=_SCAN,
+        workgroups=lambda w: w.all_tiles,
+        scratch_words=_tile_words,
+        steps=lambda w: w.lane_steps,
+    ),
+    "scan_serial_totals": Kernel(
+        slots=_RUNS,
+        constants=_SCAN,
+        workgroups=lambda w: ceil_div(w.all_tiles, 8),
+        scratch_words=_tile_words,
+        steps=lambda w: min(w.length, TILE),
+    ),
+    "scan_carries": Kernel(
+        slots=("element",),
+        constants={"product": _BOOL},
+        workgroups=lambda w: w.count,
+        scratch_words=_tile_words,
+        steps=_carry_steps,
+    ),
+    "scan_repair": Kernel(
+        slots=(*_RUNS, "tile"),
+        pieces={"tile": ("runs",), "element": ("f16", "f32", "f32_compensated", "f64", "f64_words")},
+        constants=_SCAN,
+        workgroups=lambda w: w.count,
+        scratch_words=_tile_words,
+        # The tiles of a turn; or the classes of what is left, in shares of which each goes on from those before.
+        steps=lambda w: w.tile_steps * w.fields["turn_tiles"] + 2 * ceil_div(w.tiles, 256) + 256,
+    ),
+    "scan_tiles": Kernel(
+        slots=_RUNS,
+        constants=_SCAN,
+        workgroups=lambda w: w.all_tiles,
+        scratch_words=_tile_words,
+        steps=lambda w: w.lane_steps,
+    ),
+    "scan_serial_tiles": Kernel(
+        slots=_RUNS,
+        constants=_SCAN,
+        workgroups=lambda w: ceil_div(w.all_tiles, 8),
+        scratch_words=_tile_words,
+        steps=lambda w: min(w.length, TILE),
+    ),
+    "round": Kernel(
+        slots=("input", "output"),
+        accesses=_BY_ELEMENT,
+        constants={"flat": _BOOL, **_WIDTHS},
+        optional={"mantissa_bits": (10, 23), "exponent_bias": (15, 127)},
+        workgroups=lambda w: ceil_div(w.count, 64),
+        steps=lambda _: 1,
+    ),
+    "round_quads": Kernel(
+        slots=("input", "output"),
+        accesses=("quads",),
+        constants={"stride": (1, 64), **_WIDTHS},
+        optional={"mantissa_bits": (10, 23), "exponent_bias": (15, 127)},
+        workgroups=lambda w: ceil_div(w.count << w.constants["input_log2_bits"], 256 * 8 * QUAD_BYTES),
+        steps=lambda _: 4 * QUAD_BYTES,
+    ),
+    "convert": Kernel(
+        slots=("input", "output"),
+        accesses=_BY_ELEMENT,
+        constants={"flat": _BOOL, "input_kind": range(5), "output_kind": range(5), **_WIDTHS},
+        optional={
+            f"{tensor}_{name}": values
+            for tensor in ("input", "output")
+            for name, values in (("mantissa_bits", (10, 23, 52)), ("exponent_bias", (15, 127, 1023)))
+        },
+        workgroups=lambda w: ceil_div(w.count, 64),
+        steps=lambda _: 1,
+    ),
+    "copy": Kernel(
+        slots=("input", "unit"),
+        constants={"stride": (1, 64), "units": (1, 4, 16)},
+        workgroups=lambda w: ceil_div(w.count, 64 * w.constants["units"]),
+        steps=lambda w: w.constants["units"],
+    ),
+}
+
+
+def serial_steps(one: Pass) -> int:
+    """Return the most elements and scratch values that one invocation of a dispatch goes through one after the other.
+
+    With those that it waits for in other invocations of its workgroup, or in a chain in other workgroups. The data are
+    the worst there are: every tile is exceptional, which means a left fold by one invocation. Elements that take long
+    count for several.
+    """
+    work = Work.of(one)
+    is_dear = work.slots.get("element") in ("f64_words", "f32_compensated") or (
+        work.slots.get("output") == "packed" and "element" in work.slots
+    )
+    return TABLE[one.pipeline.kernel].steps(work) * (_DEAR if is_dear else 1)
+
+
+def check_pass(one: Pass) -> None:
+    """Hold a pass to the row of its kernel.
+
+    Raises
+    ------
+    ValueError
+        If its slots, constants, grid or scratch memory are not what the row allows.
+    """
+    kernel, work = TABLE[one.pipeline.kernel], Work.of(one)
+    faults = [*_faults_of_slots(kernel, work), *_faults_of_constants(kernel, work)]
+    width, rows, _ = one.grid
+    workgroups = width * rows if kernel.workgroups is None else kernel.workgroups(work)
+    if width != work.fields["grid_width"] or width != ceil_div(workgroups, rows) or (rows - 1) * width >= workgroups:
+        faults.append(f"grid {one.grid} for {workgroups} workgroups")
+    if work.constants.get("exact_grid") and width * rows != workgroups:
+        faults.append(f"exact_grid with {width * rows} workgroups for {workgroups}")
+    if one.state_bytes != 4 * kernel.scratch_words(work):
+        faults.append(f"{one.state_bytes} bytes of scratch memory instead of {4 * kernel.scratch_words(work)}")
+    if faults:
+        raise ValueError(f"{one.pipeline.kernel} with {'; '.join(faults)}")
+
+
+def _faults_of_slots(kernel: Kernel, work: Work) -> list[str]:
+    slots, faults = work.slots, []
+    if set(slots) != set(kernel.slots):
+        faults.append(f"slots {sorted(slots)} instead of {sorted(kernel.slots)}")
+    faults += [f"{slots[slot]} in <{slot}>" for slot, pieces in kernel.pieces.items() if slots.get(slot) not in pieces]
+    if "output" in slots and not any(_is_access(ACCESS[name], work) for name in kernel.accesses):
+        faults.append(f"pieces that do not belong together: {dict(slots)}")
+    if "element" in slots:
+        widths = _ELEMENTS.get(work.element, ())
+        if work.constants.get("input_log2_bits", max(widths, default=None)) not in widths:
+            faults.append(f"elements of 2^{work.constants.get('input_log2_bits')} bits as {work.element}")
+        if slots.get("run", "") == ("written" if work.element == "f64_words" else "loops"):
+            faults.append(f"a run of {work.element} that is {slots['run']}")
+    return faults
+
+
+def _is_access(access: Access, work: Work) -> bool:
+    slots = work.slots
+    return (
+        slots["output"] == access.output
+        and slots.get("input") in [kind + access.input_suffix for kind in ("separate", "shared", "in_output")]
+        and all(slots[slot] == piece for slot, piece in access.slots.items() if slot in slots)
+        and work.constants.get("output_log2_bits") in access.widths
+    )
+
+
+def _faults_of_constants(kernel: Kernel, work: Work) -> list[str]:
+    allowed = {**kernel.constants, **kernel.optional}
+    needed = set(kernel.constants)
+    if work.slots.get("element") in _FLOATS and kernel.takes("opaque"):
+        allowed["opaque"] = _BOOL
+        needed.add("opaque")
+    faults = [f"no constant {name}" for name in sorted(needed - set(work.constants))]
+    for name, value in work.constants.items():
+        if value not in allowed.get(name, ()):
+            faults.append(f"{name} = {value}")
+    return faults

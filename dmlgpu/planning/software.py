@@ -1,0 +1,121 @@
+"""Pure: how kernels are chosen, on a GPU and on a CPU: every threshold that depends on the kind of device.
+
+`policy_of` returns one of two policies with the same methods. What was measured on software drivers, and the kernels
+that only they take, stand in `SoftwarePolicy` alone; the measurements are in docs/notes/software-drivers.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from .bands import fewest_columns
+from .problem import Precision, ScanProblem
+from .windows import QUAD_BYTES, RUN, TILE, Limits
+
+__all__ = ["GpuPolicy", "SoftwarePolicy", "policy_of"]
+
+_SHORT_SLICE = 256
+"""Slices up to this length are scanned by an invocation each: a workgroup's lanes would be mostly idle."""
+_MANY_SLICES = 4096
+"""As many slices side by side fill a GPU with an invocation each, and their memory accesses coalesce."""
+_MANY_ROWS = 256
+"""As many slices fill a GPU with a workgroup each."""
+_WORKGROUP: Final = 64
+
+_LANES = 8
+"""Invocations that a core of a CPU takes at a time. Half as many slices for each core are worth an invocation each,
+which loses less by idle lanes than other kernels do by reading twice or waiting."""
+_FEW_SLICES = 32 * _WORKGROUP
+"""Up to as many go to workgroups of so few invocations, to reach all cores; with more, the workgroups cost more."""
+_MANY_ELEMENTS = 128 * TILE
+"""From as many on, four passes with an invocation a tile take less time than a chain, which stores in bursts."""
+_FEW_ELEMENTS = 2 * TILE
+"""Up to as many, a second dispatch costs more than a chain saves."""
+_WORD_BYTES = 4
+
+
+@dataclass(frozen=True)
+class GpuPolicy:
+    """What a GPU takes."""
+
+    limits: Limits
+
+    copy_stride = 64
+    """Vectors between those of an invocation, in kernels that only move them: neighbours read neighbours."""
+    least_columns = _MANY_SLICES
+    """So many times the slices of an invocation make columns worth it."""
+
+    def kernel(self, problem: ScanProblem, in_place: bool) -> str:
+        """Return the way to scan slices in windows of whole tiles."""
+        if problem.axis.size <= _SHORT_SLICE or (problem.is_side_by_side and problem.slices >= _MANY_SLICES):
+            return "slices"
+        return "rows" if problem.slices >= _MANY_ROWS or problem.axis.size <= TILE else "tiles"
+
+    def packs(self, problem: ScanProblem) -> bool:
+        """Whether an invocation may take several short slices: neighbours would read far from each other."""
+        return False
+
+    def lanes_of_slices(self, slices: int) -> int:
+        """Return the size of workgroups with an invocation a slice."""
+        return _WORKGROUP
+
+    def lanes_of_columns(self, invocations: int) -> int:
+        """Return the size of workgroups that walk down rows."""
+        return _WORKGROUP
+
+    def tile(self, problem: ScanProblem) -> str:
+        """Return the piece for a tile of a chain."""
+        return "runs"
+
+
+@dataclass(frozen=True)
+class SoftwarePolicy(GpuPolicy):
+    """What a driver on a CPU takes."""
+
+    copy_stride = 1
+    least_columns = _WORKGROUP
+
+    def kernel(self, problem: ScanProblem, in_place: bool) -> str:
+        """Return the way to scan slices in windows of whole tiles."""
+        slices, length, itemsize = problem.slices, problem.axis.size, problem.element.itemsize
+        many = self.limits.cores * _LANES // 2
+        if problem.is_side_by_side and itemsize >= _WORD_BYTES and self.limits.columns and self._is_far(problem):
+            # Far apart in memory, an invocation a slice pays where it takes several of them.
+            many = max(many, fewest_columns(problem))
+        if length <= _SHORT_SLICE or slices >= many or slices * length <= _FEW_ELEMENTS:
+            return "slices"
+        return "serial" if in_place or slices * length >= _MANY_ELEMENTS else "chain"
+
+    def packs(self, problem: ScanProblem) -> bool:
+        """Whether an invocation may take several short slices: not where those of a few elements are whole vectors."""
+        length = problem.axis.size
+        is_vectors = length > 4 and length * problem.element.itemsize % QUAD_BYTES == 0
+        return length < RUN and not is_vectors and not self._is_long(problem)
+
+    def lanes_of_slices(self, slices: int) -> int:
+        """Return the size of workgroups with an invocation a slice."""
+        return _LANES if slices <= _FEW_SLICES else _WORKGROUP
+
+    def lanes_of_columns(self, invocations: int) -> int:
+        """Return the size of workgroups that walk down rows: the larger, the fewer visits to a page of memory."""
+        wide = (lanes for lanes in (4 * _WORKGROUP, 2 * _WORKGROUP) if invocations >= 2 * self.limits.cores * lanes)
+        return next(wide, _WORKGROUP)
+
+    def tile(self, problem: ScanProblem) -> str:
+        """Return the piece for a tile of a chain: blocks, where they are not too much code."""
+        compensated = problem.precision is Precision.COMPENSATED
+        too_much = compensated or (self.limits.columns and problem.is_in_words(self.limits.float64))
+        return "blocks" if self.limits.blocks and not too_much else "runs"
+
+    def _is_far(self, problem: ScanProblem) -> bool:
+        return problem.slices * problem.axis.size > self.limits.near_elements
+
+    def _is_long(self, problem: ScanProblem) -> bool:
+        """Whether the code of an element is long."""
+        return problem.precision is Precision.COMPENSATED or problem.is_in_words(self.limits.float64)
+
+
+def policy_of(limits: Limits) -> GpuPolicy:
+    """Return how kernels are chosen for a device."""
+    return SoftwarePolicy(limits) if limits.software else GpuPolicy(limits)

@@ -1,0 +1,156 @@
+"""The table of kernels: it agrees with the shaders, every plan keeps to it, and what does not is refused."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from dmlgpu.bench.copying import COPIES, plan_copy
+
+from dmlgpu import shaders
+from dmlgpu.conformance import suite
+from dmlgpu.dtypes import by_name
+from dmlgpu.errors import ShaderError
+from dmlgpu.layout import Layout
+from dmlgpu.planning.dispatch import Pass, writable_input
+from dmlgpu.planning.export import exported_plan
+from dmlgpu.planning.kernels import TABLE, check_pass
+from dmlgpu.planning.params import PARAMS, uniforms
+from dmlgpu.planning.plan import KERNELS, any_placement, plan_problem
+from dmlgpu.planning.problem import Operator, scan_problem
+from dmlgpu.planning.windows import Limits
+
+LIMITS = {
+    "gpu": Limits(float64=True),
+    "lavapipe": Limits(software=True, blocks=True, columns=True, float64=True, near_elements=0, cores=1),
+    "opengl": Limits(software=True, cores=8),
+    "windows": Limits(binding_bytes=2**14, offset_alignment=32, opaque=False),
+}
+
+
+def texts(kernel: str, slots: dict[str, str]) -> str:
+    return shaders.resolve(kernel, slots).source
+
+
+def plan(kernel: str | None = None, limits: Limits = LIMITS["gpu"]) -> tuple[Pass, ...]:
+    layout = Layout.packed((70, 9008))
+    problem = scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis=1)
+    return plan_problem(problem, limits, kernel=kernel).passes
+
+
+def changed(one: Pass, slots: dict[str, str] | None = None, constants: dict[str, int] | None = None) -> Pass:
+    """Return a pass with other slots or constants."""
+    found, values = dict(one.pipeline.slots) | (slots or {}), dict(one.pipeline.constants) | (constants or {})
+    pipeline = replace(one.pipeline, slots=tuple(found.items()), constants=tuple(values.items()))
+    return replace(one, pipeline=pipeline)
+
+
+def test_there_is_a_row_for_every_kernel() -> None:
+    assert sorted(TABLE) == shaders.kernel_names()
+
+
+@pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
+def test_every_plan_of_the_conformance_cases_keeps_to_the_table(limits: Limits) -> None:
+    """And the table to the shaders: each slot of a row is asked for, and each constant that a plan sets is declared."""
+    pipelines, passes = {}, 0
+    for case in suite():
+        problem, one_buffer = case.problem(), case.placement.relation != "to"
+        plans = [plan_problem(problem, limits, one_buffer=one_buffer, kernel=case.kernel)]
+        if limits is LIMITS["gpu"] and not one_buffer:
+            plans.append(plan_problem(problem, limits, chunks=any_placement(problem, limits)))
+            plans.append(writable_input(plans[0]))
+        for one in (one for found in plans for one in found.passes):
+            check_pass(one)
+            key = one.pipeline
+            pipelines[key.kernel, key.slots, tuple(name for name, _ in key.constants)] = key
+            passes += 1
+    assert passes > 5000
+    assert {kernel for kernel, *_ in pipelines} >= {"scan_slices", "scan_rows", "scan_chain", "scan_repair", "convert"}
+    for key in pipelines.values():
+        slots = dict(key.slots)
+        declared = set(re.findall(r"\boverride (\w+)", texts(key.kernel, slots)))
+        assert {name for name, _ in key.constants} <= declared, key
+        for slot in slots.keys() - ({"element"} if key.kernel == "scan_bands_exact" else set()):
+            # Without it the shader cannot be put together.
+            with pytest.raises(ShaderError, match=f"nothing fills the slot <{slot}>"):
+                texts(key.kernel, {name: piece for name, piece in slots.items() if name != slot})
+
+
+def test_the_copies_keep_to_the_table() -> None:
+    for copy in COPIES:
+        for one in plan_copy(copy, 2**20, Limits(workgroups=300)).passes:
+            check_pass(one)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "slots", "constants", "message"),
+    [
+        ("rows", {"tile": "blocks"}, {}, "scan_rows with blocks in <tile>"),
+        ("rows", {"rows": "words"}, {}, "scan_rows with slots .* instead of"),
+        ("rows", {"reads": "strided"}, {}, "pieces that do not belong together"),
+        ("rows", {"output": "packed"}, {}, "pieces that do not belong together"),
+        ("rows", {"input": "separate"}, {}, "pieces that do not belong together"),
+        ("rows", {"element": "f64"}, {}, r"elements of 2\^5 bits as f64"),
+        ("rows", {"element": "f65"}, {}, r"elements of 2\^5 bits as f65"),
+        ("rows", {"run": "loops"}, {}, "a run of f32 that is loops"),
+        ("rows", {}, {"product": 2}, "product = 2"),
+        ("rows", {}, {"lanes": 64}, "lanes = 64"),
+        ("slices", {}, {"phase": 3}, "phase = 3"),
+        ("slices", {}, {"lanes": 8}, "grid"),
+        ("slices", {}, {"in_windows": 1}, "4 bytes of scratch memory instead of 28280"),
+        ("slices", {"element": "f32_compensated"}, {}, "opaque = 1"),
+        ("tiles", {}, {"opaque": 7}, "opaque = 7"),
+        ("chain", {}, {"exact_grid": 2}, "exact_grid = 2"),
+    ],
+)
+def test_what_no_shader_is_for_is_refused(
+    kernel: str, slots: dict[str, str], constants: dict[str, int], message: str
+) -> None:
+    one = plan(kernel)[-1]
+    check_pass(one)
+    with pytest.raises(ValueError, match=message):
+        check_pass(changed(one, slots, constants))
+
+
+def test_a_constant_that_is_left_out_is_refused() -> None:
+    one = plan("rows")[0]
+    for name, _ in one.pipeline.constants:
+        constants = tuple(each for each in one.pipeline.constants if each[0] != name)
+        with pytest.raises(ValueError, match=f"no constant {name}"):
+            check_pass(replace(one, pipeline=replace(one.pipeline, constants=constants)))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_grid_and_scratch_memory_that_do_not_fit_the_work_are_refused(kernel: str) -> None:
+    """As if the planner had written another field than the grid and the scratch memory were made for."""
+    for one in plan(kernel):
+        fields = {name: one.params[name].tolist() for name in PARAMS.names or ()}
+        for change in ({"count": 40_000}, {"grid_width": one.grid[0] + 1}):
+            other = replace(one, uniforms=uniforms(**(fields | change)))
+            with pytest.raises(ValueError, match="grid"):
+                check_pass(other)
+        with pytest.raises(ValueError, match="scratch memory"):
+            check_pass(replace(one, state_bytes=one.state_bytes + 4))
+        with pytest.raises(ValueError, match="grid"):
+            check_pass(replace(one, grid=(one.grid[0], one.grid[1] + 1, 1)))
+
+
+def test_a_grid_that_must_be_exact() -> None:
+    *_, one = plan("chain", Limits(software=True, workgroups=100))
+    assert (one.grid[:2], dict(one.pipeline.constants)["exact_grid"]) == ((70, 3), 0)
+    check_pass(one)
+    check_pass(changed(one, constants={"exact_grid": 1}))
+    *_, one = plan("chain", Limits(software=True, workgroups=60))
+    assert one.grid[:2] == (53, 4)
+    with pytest.raises(ValueError, match="exact_grid with 212 workgroups for 210"):
+        check_pass(changed(one, constants={"exact_grid": 1}))
+
+
+def test_an_export_holds_plans_to_the_table() -> None:
+    layout = Layout.packed((5, 9008))
+    good = plan_problem(scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis=1), Limits())
+    exported_plan(good, {"input": 4 * 5 * 9008, "output": 4 * 5 * 9008})
+    bad = replace(good, passes=(changed(good.passes[0], constants={"product": 2}),))
+    with pytest.raises(ValueError, match="product = 2"):
+        exported_plan(bad, {"input": 4 * 5 * 9008, "output": 4 * 5 * 9008})
