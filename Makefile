@@ -4,7 +4,8 @@
 # make test-swiftshader, make test-opengl    the suite on two other software devices
 # make test-default-limits    the suite on a device with no more than WebGPU's default limits
 # make test-mesa25    a newer lavapipe: dmlgpu verify, and the tests that a compiler or driver can change
-# make test-browser    the conformance cases in a page of headless Chromium
+# make test-browser    the conformance cases in a page of headless Chromium, and the page of 'make page'
+# make page    "Same bits on your GPU?": one HTML file in build/page that checks a GPU in the browser
 # make test-dawn-mesa25    the conformance cases through Dawn on the newer lavapipe, which keeps subnormal numbers
 # make matrix    the conformance cases on three software devices and through Dawn: all must have the same digests
 # make fuzz    random programs and files, guided by the lines they reach; what is new goes into tests/data/fuzz
@@ -32,7 +33,7 @@ ON_MESA25 := DMLGPU_ADAPTER=Vulkan VK_DRIVER_FILES=$(CURDIR)/.cache/mesa25/lavap
 	LD_LIBRARY_PATH=$(CURDIR)/.cache/mesa25/usr/lib/$(shell uname -m)-linux-gnu
 
 .PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint test-faults test-mesa25 verify-mesa25 \
-	test-browser test-dawn-mesa25 matrix fuzz mutation gpu-compilers lint setup-demo setup-test swiftshader mesa25 chromium clean
+	test-browser page test-dawn-mesa25 matrix fuzz mutation gpu-compilers lint setup-demo setup-test swiftshader mesa25 chromium clean
 .NOTPARALLEL:
 
 demo: setup-demo
@@ -67,6 +68,10 @@ verify-mesa25: setup-test mesa25
 
 test-browser: setup-test chromium
 	$(VENV_BIN)/python scripts/in_browser.py $(VERIFY_ARGS)
+	$(VENV_BIN)/python -m pytest -m browser $(PYTEST_ARGS)
+
+page: setup-test
+	$(VENV_BIN)/python scripts/gpu_page.py build/page
 
 test-dawn-mesa25: setup-test mesa25
 	$(ON_MESA25) $(VENV_BIN)/python scripts/on_dawn.py dmlgpu verify --jobs 1 $(VERIFY_ARGS)

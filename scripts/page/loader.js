@@ -1,6 +1,7 @@
 // Runs plans of dmlgpu by WebGPU. dmlgpu/planning/export.py says what a plan holds.
 
-const { STORAGE, UNIFORM, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage;
+// A browser without WebGPU has none of these, and gets as far as to say so.
+const { STORAGE, UNIFORM, COPY_SRC, COPY_DST, MAP_READ } = globalThis.GPUBufferUsage ?? {};
 
 export class Runner {
   // readShader: a function that takes a shader's name and returns a promise of its WGSL.
@@ -35,6 +36,16 @@ export class Runner {
       if (size) buffers[name] = this.buffer(made, size, STORAGE | COPY_SRC | COPY_DST, contents[name]);
     }
     const encoder = this.device.createCommandEncoder();
+    await this.encode(encoder, plan, buffers, made);
+    const result = this.buffer(made, plan.buffers.output, MAP_READ | COPY_DST);
+    encoder.copyBufferToBuffer(buffers.output, 0, result, 0, result.size);
+    this.device.queue.submit([encoder.finish()]);
+    await result.mapAsync(GPUMapMode.READ);
+    return result.getMappedRange().slice(0);
+  }
+
+  // Records a plan's passes over buffers, by name. The uniforms' buffers are added to those that were made.
+  async encode(encoder, plan, buffers, made) {
     const compute = encoder.beginComputePass();
     for (const pass of plan.passes) {
       const { pipeline, layout } = await this.pipeline(pass);
@@ -48,11 +59,6 @@ export class Runner {
       compute.dispatchWorkgroups(...pass.grid);
     }
     compute.end();
-    const result = this.buffer(made, plan.buffers.output, MAP_READ | COPY_DST);
-    encoder.copyBufferToBuffer(buffers.output, 0, result, 0, result.size);
-    this.device.queue.submit([encoder.finish()]);
-    await result.mapAsync(GPUMapMode.READ);
-    return result.getMappedRange().slice(0);
   }
 
   // Returns a buffer that begins with the bytes of a typed array, where one is given.
