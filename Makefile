@@ -6,6 +6,7 @@
 # make test-mesa25    a newer lavapipe: dmlgpu verify, and the tests that a compiler or driver can change
 # make test-browser    the conformance cases in a page of headless Chromium, and the page of 'make page'
 # make page    "Same bits on your GPU?": one HTML file in build/page that checks a GPU in the browser
+# make docs    the documentation as a site, in build/docs
 # make test-dawn-mesa25    the conformance cases through Dawn on the newer lavapipe, which keeps subnormal numbers
 # make matrix    the conformance cases on three software devices and through Dawn: all must have the same digests
 # make fuzz    random programs and files, guided by the lines they reach; what is new goes into tests/data/fuzz
@@ -33,7 +34,7 @@ ON_MESA25 := DMLGPU_ADAPTER=Vulkan VK_DRIVER_FILES=$(CURDIR)/.cache/mesa25/lavap
 	LD_LIBRARY_PATH=$(CURDIR)/.cache/mesa25/usr/lib/$(shell uname -m)-linux-gnu
 
 .PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint test-faults test-mesa25 verify-mesa25 \
-	test-browser page test-dawn-mesa25 matrix fuzz mutation gpu-compilers lint setup-demo setup-test swiftshader mesa25 chromium clean
+	test-browser page docs test-dawn-mesa25 matrix fuzz mutation gpu-compilers lint setup-demo setup-test swiftshader mesa25 chromium clean
 .NOTPARALLEL:
 
 demo: setup-demo
@@ -72,6 +73,10 @@ test-browser: setup-test chromium
 
 page: setup-test
 	$(VENV_BIN)/python scripts/gpu_page.py build/page
+
+docs: setup-test
+	$(VENV_BIN)/python -m pip install --quiet --group docs
+	$(VENV_BIN)/python scripts/docs_site.py build/docs
 
 test-dawn-mesa25: setup-test mesa25
 	$(ON_MESA25) $(VENV_BIN)/python scripts/on_dawn.py dmlgpu verify --jobs 1 $(VERIFY_ARGS)

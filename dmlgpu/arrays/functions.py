@@ -144,7 +144,7 @@ def cumulative_sum(
     AxisError
         If `axis` is out of range, or left out where `x` has not 1 dimension.
     ArrayTypeError
-        If an argument has a type that does not fit: flags are bool or numpy.bool_, nothing else.
+        If an argument has a type that does not fit: flags are ``bool`` or ``numpy.bool_``, nothing else.
     ArgumentError
         If an argument has a value that does not fit, or `precision` is not for the type of the result.
     DeviceMemoryError, HostMemoryError

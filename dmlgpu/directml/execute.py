@@ -27,7 +27,7 @@ def execute(desc: Description, array: NDArray[Any], *, device: Device | str | in
 
     Parameters
     ----------
-    desc : DML_OPERATOR_DESC or DML_..._OPERATOR_DESC
+    desc : DML_OPERATOR_DESC or ``DML_..._OPERATOR_DESC``
         The operator. Everything of DirectML's highest feature level is allowed, and this package's extensions.
     array : NDArray, shape ``Sizes`` of the input tensor
         The input's elements, of exactly the tensor's type: DirectML never promotes. Where the input's strides make

@@ -189,7 +189,7 @@ class IDMLDevice(IDMLObject):
 
         Parameters
         ----------
-        desc : DML_OPERATOR_DESC or DML_..._OPERATOR_DESC
+        desc : DML_OPERATOR_DESC or ``DML_..._OPERATOR_DESC``
             The description; an operator's own struct is enough.
 
         Raises

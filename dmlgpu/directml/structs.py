@@ -399,7 +399,7 @@ class DML_OPERATOR_DESC:
     ----------
     Type : DML_OPERATOR_TYPE
         Which operator.
-    Desc : DML_..._OPERATOR_DESC or None
+    Desc : ``DML_..._OPERATOR_DESC`` or None
         The struct that belongs to `Type`; None is a null pointer, which validation refuses.
     """
 
