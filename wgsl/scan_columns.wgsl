@@ -1,13 +1,14 @@
-// Scans whole slices that are neighbours in memory, or windows of whole runs: an invocation a word or four of them.
+// Scans whole slices that are neighbours in memory, or windows of whole runs: one word of elements for each invocation.
 //
-// For many slices along an axis other than the finest. No two invocations share a word, so that writing needs no
-// atomics; each word is read and written once; and the invocations of a workgroup keep together, run by run, so that
-// what they read of a row is still in a cache, and its page known, when the next of them comes to it.
-// Grid: workgroups of `lanes` invocations; an invocation `columns` slices.
-// Bindings: 0 params, 1 input (absent in place), 2 output (slot: owned), 3 state: 101 words a slice, between windows.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, columns (2 or 4), in_windows, lanes; phase as it
-// is.
-// Bytes moved: one read and one write an element; exceptional tiles are read twice.
+// For many slices along an axis other than the finest. No two invocations share a word, so writing needs no atomics, and
+// each word is read and written once. The invocations of a workgroup keep together, run by run, so that a row is still
+// in a cache, and its page known, when the next of them reads it.
+// Grid: workgroups of `lanes` invocations; each invocation takes `columns` slices.
+// Bindings: 0 params, 1 input (absent in place), 2 output (slot: owned), 3 state: 101 words for each slice, between
+// windows.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, columns (2 or 4), in_windows, lanes; phase keeps
+// its default.
+// Bytes moved: each element is read once and written once; exceptional tiles are read twice.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -21,7 +22,7 @@
 #import "lib/left_fold.wgsl"
 #import "lib/columns.wgsl"
 
-// 64; more on software devices where slices are many, to take as much of a page as there is.
+// 64; more on software devices with many slices, to use as much of each page as there is.
 override lanes: u32 = 64u;
 
 @compute @workgroup_size(lanes)
