@@ -1,8 +1,8 @@
 // Scans whole slices that are neighbours in memory, or windows of whole runs: one word of elements for each invocation.
 //
-// For many slices along an axis other than the finest. No two invocations share a word, so writing needs no atomics, and
-// each word is read and written once. The invocations of a workgroup keep together, run by run, so that a row is still
-// in a cache, and its page known, when the next of them reads it.
+// For many slices along an axis other than the finest. No two invocations share a word, so writing needs no atomics,
+// and each word is read and written once. The invocations of a workgroup keep together, run by run, so that a row is
+// still in a cache, and its page known, when the next of them reads it.
 // Grid: workgroups of `lanes` invocations; each invocation takes `columns` slices.
 // Bindings: 0 params, 1 input (absent in place), 2 output (slot: owned), 3 state: 101 words for each slice, between
 // windows.
