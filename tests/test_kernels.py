@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 
 import pytest
-from dmlgpu.bench.copying import COPIES, plan_copy
 
 from dmlgpu import shaders
+from dmlgpu.bench.workloads import COPIES, plan_copy
 from dmlgpu.conformance import suite
 from dmlgpu.dtypes import by_name
 from dmlgpu.errors import ShaderError
