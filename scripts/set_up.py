@@ -30,7 +30,7 @@ MINIMUM = (3, 11)
 
 TARGETS = {
     "demo": ["--editable", ".[cli,plot]"],
-    "test": ["--editable", ".[cli,plot]", "--group", "dev"],
+    "test": ["--editable", ".[cli,dask,plot]", "--group", "dev"],
 }
 
 # What makes wgpu find an adapter of each backend on a system without a GPU driver.

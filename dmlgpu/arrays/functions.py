@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -108,7 +108,7 @@ def cumulative_sum(
     x : array_like or DeviceArray
         Of 1 to 8 dimensions and at most 2**32 - 1 elements; bool, integers of 8 to 64 bits, float16, float32 or
         float64, in any byte order and with any strides. It may be empty. Masked arrays are taken only without masked
-        elements.
+        elements. A dask array gives a dask array of the same chunks, with the bits of one call on the whole.
     axis : int, optional
         The axis to sum along, counted from the end if negative. It may be left out where `x` has 1 dimension.
     dtype : dtype, optional
@@ -333,6 +333,10 @@ def round(
     array([-3., -0.,  2.,  3.])
     """
     rounding = choice(mode, "mode", _MODES)
+    if _is_dask(x):
+        from .chunked import round_chunks
+
+        return cast("NDArray[Any]", round_chunks(x, mode, out, device))
     array = _checked(x)
     element = by_dtype(array.dtype)
     if element == BOOL:
@@ -410,6 +414,8 @@ def _scan(
     device: Device | str | int | None,
 ) -> NDArray[Any] | DeviceArray:
     """Scan as `cumulative_sum` documents, by either operator."""
+    if _is_dask(x):
+        return cast("NDArray[Any]", _scan_dask(scan, x, axis, dtype, out, device))
     array = _checked(x)
     along = _scan_axis(axis, array.ndim)
     element = scan_element(by_dtype(array.dtype), dtype, out)
@@ -431,6 +437,26 @@ def _scan(
             _fill(identity, scan.operator.identity)
 
     return _execute(array, operate, _Result(element, tuple(sizes), out, device), in_place=False)
+
+
+def _is_dask(x: object) -> bool:
+    """Whether `x` is a dask array, without importing dask."""
+    return type(x).__module__.partition(".")[0] == "dask" and hasattr(type(x), "__dask_graph__")
+
+
+def _scan_dask(scan: _Scan, x: Any, axis: SupportsIndex | None, dtype: DTypeLike | None, out: Any, device: Any) -> Any:
+    """Do it for a dask array, later."""
+    from .chunked import check_chunks, scan_chunks
+    from .pieces import PieceKind
+
+    check_chunks(x, device)
+    along = _scan_axis(axis, x.ndim)
+    source = by_dtype(x.dtype, "x")
+    element = scan_element(source, dtype, None)
+    check_precision(scan.precision, scan.operator, element)
+    sizes = (*x.shape[:along], 0, *x.shape[along + 1 :])
+    kind = PieceKind(scan.operator, scan.precision, scan.exclusive, scan.reverse, along, sizes, source, element)
+    return scan_chunks(x, kind, scan.include_initial, out, device)
 
 
 def _checked(x: ArrayLike | DeviceArray) -> NDArray[Any] | DeviceArray:

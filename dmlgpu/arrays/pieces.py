@@ -29,7 +29,7 @@ from .tensors import Tensor, assign, empty, packed, upload
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["Scan"]
+__all__ = ["PieceKind", "Scan", "Treatment", "cut", "scan_cube"]
 
 _OPERATORS = {operator.value: operator for operator in Operator}
 _VERSION = 1
@@ -40,7 +40,7 @@ Array = NDArray[Any] | DeviceArray
 
 
 @dataclass(frozen=True)
-class _Kind:
+class PieceKind:
     """What all pieces of a scan have in common."""
 
     operator: Operator
@@ -118,11 +118,11 @@ class Scan:
         self._precision = choice(precision, "precision", PRECISIONS)
         self._dtype = dtype
         self._device = device
-        self._kind: _Kind | None = None
+        self._kind: PieceKind | None = None
         self._length = 0
         self._carries: NDArray[np.uint32] | None = None
         self._pending: list[NDArray[Any]] = []
-        self._treatment: _Treatment | None = None
+        self._treatment: Treatment | None = None
         self._finished = False
 
     @property
@@ -185,11 +185,11 @@ class Scan:
             rest = whole - waiting
             first = TILE - waiting if waiting else 0
             if first:
-                parts.append(_joined(kind, [*self._pending, _cut(kind, cube, 0, first)]))
+                parts.append(_joined(kind, [*self._pending, cut(kind, cube, 0, first)]))
             if first < rest:
-                parts.append(_cut(kind, cube, first, rest))
+                parts.append(cut(kind, cube, first, rest))
         result, carries = self._compute(kind, parts, array, unfinished=True)
-        left = _host_copy(_cut(kind, cube, rest, length))
+        left = _host_copy(cut(kind, cube, rest, length))
         pending = [left] if whole else [*self._pending, left]
         self._kind, self._carries, self._length = kind, carries, self._length + length
         self._pending = [part for part in pending if part.shape[1]]
@@ -223,7 +223,7 @@ class Scan:
         if self._finished:
             raise ArgumentError("this scan is finished: make a new dmlgpu.Scan for other slices")
 
-    def _kind_of(self, array: Array) -> _Kind:
+    def _kind_of(self, array: Array) -> PieceKind:
         """Return what the pieces are like, by the first one; raise an error for one that is not."""
         axis = resolve_axis(self._axis, array.ndim)
         sizes = (*array.shape[:axis], 0, *array.shape[axis + 1 :])
@@ -231,7 +231,9 @@ class Scan:
         if self._kind is None:
             element = scan_element(source, self._dtype, None)
             check_precision(self._precision, self._operator, element)
-            return _Kind(self._operator, self._precision, self._exclusive, self._reverse, axis, sizes, source, element)
+            return PieceKind(
+                self._operator, self._precision, self._exclusive, self._reverse, axis, sizes, source, element
+            )
         expected = self._kind
         if len(sizes) != len(expected.sizes) or sizes != expected.sizes:
             wanted = ", ".join("any" if i == expected.axis else str(n) for i, n in enumerate(expected.sizes))
@@ -247,7 +249,7 @@ class Scan:
         return expected
 
     def _compute(
-        self, kind: _Kind, parts: Sequence[Array], like: Array, *, unfinished: bool
+        self, kind: PieceKind, parts: Sequence[Array], like: Array, *, unfinished: bool
     ) -> tuple[Array, NDArray[np.uint32] | None]:
         """Return the results of parts that follow each other, of the kind of `like`, and the carries after them."""
         length = sum(part.shape[1] for part in parts)
@@ -270,23 +272,17 @@ class Scan:
         with device.section:
             for part in parts:
                 end = begin + part.shape[1]
-                carries = _run(kind, device, part, _cut(kind, cube, begin, end), carries, unfinished=unfinished)
+                carries = scan_cube(kind, device, part, cut(kind, cube, begin, end), carries, unfinished)
                 begin = end
         return result, carries
 
-    def _check_device(self, device: Device, kind: _Kind) -> None:
+    def _check_device(self, device: Device, kind: PieceKind) -> None:
         """Refuse a device that would give other bits than the one before it."""
-        if kind.element.kind != "float":
-            return
-        if self._treatment is None:
-            self._treatment = _Treatment.of(device)
-            return
-        here = _Treatment.of(device)
-        if here.kept != self._treatment.kept:
-            raise DeviceError(
-                f"the scan so far was computed on {self._treatment}, and {here}: their results would differ; go on "
-                "with a device that treats them as the first one did"
-            )
+        here = Treatment.of(device, kind)
+        if here is not None and self._treatment is not None:
+            here.check_same(self._treatment)
+        elif here is not None:
+            self._treatment = here
 
     @property
     def state(self) -> bytes:
@@ -366,7 +362,7 @@ class Scan:
         if "sizes" in header:
             source = by_name(header["source"])
             element = scan_element(source, header["dtype"], None)
-            kind = _Kind(
+            kind = PieceKind(
                 scan._operator,
                 scan._precision,
                 scan._exclusive,
@@ -385,7 +381,7 @@ class Scan:
             if waiting.size:
                 scan._pending = [waiting.reshape(outer, -1, inner)]
             if "device" in header:
-                scan._treatment = _Treatment(header["device"], header["subnormals"])
+                scan._treatment = Treatment(header["device"], header["subnormals"])
             scan._kind, scan._length = kind, header["length"]
         return scan
 
@@ -394,26 +390,35 @@ class Scan:
 
 
 @dataclass(frozen=True)
-class _Treatment:
+class Treatment:
     """Which subnormal numbers a device keeps, on which results depend."""
 
     device: str
     kept: Mapping[str, bool]
 
     @classmethod
-    def of(cls, device: Device) -> _Treatment:
-        return cls(device.summary, dict(device.subnormals()))
+    def of(cls, device: Device, kind: PieceKind) -> Treatment | None:
+        """Return that of a device; None where it does not matter, as for integers."""
+        return cls(device.summary, dict(device.subnormals())) if kind.element.kind == "float" else None
+
+    def check_same(self, before: Treatment) -> None:
+        """Raise DeviceError if another device, on which a scan was computed so far, has another one."""
+        if before.kept != self.kept:
+            raise DeviceError(
+                f"the scan so far was computed on {before}, and {self}: their results would differ; go on with devices "
+                "that treat them alike"
+            )
 
     def __str__(self) -> str:
         kept = [f"{'keeps' if keeps else 'flushes'} subnormal numbers in {name}s" for name, keeps in self.kept.items()]
         return f"{self.device!r}, which {' and '.join(kept)}"
 
 
-def _new(kind: _Kind, sizes: tuple[int, ...], home: Device | None) -> Array:
+def _new(kind: PieceKind, sizes: tuple[int, ...], home: Device | None) -> Array:
     return host_empty(sizes, kind.element) if home is None else DeviceArray(empty(home, kind.element, sizes))
 
 
-def _cut(kind: _Kind, cube: Any, begin: int, end: int) -> Any:
+def cut(kind: PieceKind, cube: Any, begin: int, end: int) -> Any:
     """Return elements of the axis of a cube, counted in traversal order, in their natural order."""
     length = cube.shape[1]
     return cube[:, length - end : length - begin] if kind.reverse else cube[:, begin:end]
@@ -423,7 +428,7 @@ def _host_copy(cube: Array) -> NDArray[Any]:
     return cube.numpy() if isinstance(cube, DeviceArray) else cube.copy()
 
 
-def _joined(kind: _Kind, parts: Sequence[Array]) -> NDArray[Any]:
+def _joined(kind: PieceKind, parts: Sequence[Array]) -> NDArray[Any]:
     """Return cubes that follow each other in traversal order as one, in natural order."""
     cubes = [part.numpy() if isinstance(part, DeviceArray) else part for part in parts]
     return np.concatenate(cubes[::-1] if kind.reverse else cubes, axis=1)
@@ -459,17 +464,37 @@ def _unpacked(state: bytes) -> tuple[dict[str, Any], bytes]:
     return header, content[end:]
 
 
-def _run(
-    kind: _Kind,
+def scan_cube(
+    kind: PieceKind,
     device: Device,
-    part: Array,
-    out: Array,
+    cube: Array,
+    out: Array | None,
     carries: NDArray[np.uint32] | None,
-    *,
     unfinished: bool,
 ) -> NDArray[np.uint32] | None:
-    """Scan a cube into another, as many slices and elements at a time as the device can bind; return the carries."""
-    outer, length, inner = part.shape
+    """Scan a piece of slices, as many slices and elements at a time as the device can bind.
+
+    Parameters
+    ----------
+    kind : PieceKind
+        What to compute; its axis and sizes don't matter.
+    device : Device
+        Where.
+    cube : ndarray or DeviceArray
+        The piece: the dimensions before the axis as one, the axis, and those after it as one.
+    out : ndarray, DeviceArray or None
+        Where to put the results, of the shape of `cube`; None if only the carries matter.
+    carries : ndarray of uint32, or None
+        The carries before the piece, in the shape of slices and words; None at the beginning of slices.
+    unfinished : bool
+        Whether a piece follows; the axis is then a multiple of 4096 elements long.
+
+    Returns
+    -------
+    ndarray of uint32, or None
+        The carries after the piece; None if it is the last.
+    """
+    outer, length, inner = cube.shape
     itemsize = max(kind.source.itemsize, kind.element.itemsize)
     most = max_slices(device.limits, itemsize)
     many = max(1, most // inner)
@@ -477,22 +502,20 @@ def _run(
     for o in range(0, outer, many):
         for i in range(0, inner, most):
             some = np.s_[o : o + many, :, i : i + most]
-            x, y = part[some], out[some]
+            x, y = cube[some], None if out is None else out[some]
             carry = None if carries is None else carries[some[0], some[2]].reshape(-1, CARRY_WORDS)
             step = max_length(device.limits, itemsize, x.shape[0] * x.shape[2])
             for begin in range(0, length, step):
                 end = min(begin + step, length)
-                goes_on = unfinished or end < length
-                carry = _run_once(
-                    kind, device, _cut(kind, x, begin, end), _cut(kind, y, begin, end), carry, unfinished=goes_on
-                )
+                part, results = cut(kind, x, begin, end), None if y is None else cut(kind, y, begin, end)
+                carry = _scan_window(kind, device, part, results, carry, unfinished=unfinished or end < length)
             if after is not None and carry is not None:
                 after[some[0], some[2]] = carry.reshape(x.shape[0], x.shape[2], CARRY_WORDS)
     return after
 
 
-def _run_once(
-    kind: _Kind, device: Device, x: Array, y: Array, carry: NDArray[np.uint32] | None, *, unfinished: bool
+def _scan_window(
+    kind: PieceKind, device: Device, x: Array, y: Array | None, carry: NDArray[np.uint32] | None, *, unfinished: bool
 ) -> NDArray[np.uint32] | None:
     """Scan what the device can bind at once."""
     with ExitStack() as temporaries:
@@ -512,8 +535,8 @@ def _run_once(
         if isinstance(y, DeviceArray) and near(y._tensor):
             target = y._tensor
         else:
-            target = temporary(empty(device, kind.element, y.shape, temporary=True))
-        if source.element is not kind.element:
+            target = temporary(empty(device, kind.element, x.shape, temporary=True))
+        if source.element != kind.element:
             assign(source, target)
             source = target
         problem = scan_problem(
@@ -529,6 +552,6 @@ def _run_once(
         after = device.run_piece(problem, source.buffer, target.buffer, carry, unfinished=unfinished)
         if isinstance(y, np.ndarray):
             device.download(target.buffer, 0, y)
-        elif target is not y._tensor:
+        elif y is not None and target is not y._tensor:
             assign(target, y._tensor)
     return after

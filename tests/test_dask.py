@@ -1,0 +1,217 @@
+"""Scans and roundings of dask arrays have the bits of one call on the whole, whatever the chunks."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import xarray
+from distributed import Client, LocalCluster
+
+import dmlgpu
+from dmlgpu.arrays import chunked
+from dmlgpu.arrays.pieces import Treatment
+from dmlgpu.errors import ArgumentError, ArrayTypeError, AxisError, DeviceError, DmlGpuError
+from dmlgpu.planning.windows import TILE
+
+from .test_pieces import data, same_bits
+
+DRAWS = int(os.environ.get("DMLGPU_DASK_DRAWS", "30"))
+"""Random cuttings; a thousand take some ten minutes."""
+DTYPES = ["int8", "int32", "uint64", "float16", "float32", "float64"]
+ADAPTER = os.environ.get("DMLGPU_ADAPTER")
+"""What tasks open by name: an open device cannot be sent."""
+
+
+def scan(operator: str, x: Any, **options: Any) -> Any:
+    if operator == "sum":
+        return dmlgpu.cumulative_sum(x, **options)
+    options.pop("precision")
+    return dmlgpu.cumulative_prod(x, **options)
+
+
+@pytest.mark.parametrize("seed", range(DRAWS))
+def test_any_chunks_have_the_bits_of_the_whole(device: dmlgpu.Device, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    operator, dtype = str(random.choice(["sum", "product"])), str(random.choice(DTYPES))
+    length = int(random.integers(1, 60_000))
+    shape: tuple[int, ...] = [(length,), (length, 3), (2, length), (2, length, 3)][random.integers(4)]
+    axis = shape.index(length)
+    exclusive = bool(random.integers(2))
+    options = {
+        "axis": axis,
+        "dtype": dtype,
+        "exclusive": exclusive,
+        "include_initial": not exclusive and bool(random.integers(2)),
+        "reverse": bool(random.integers(2)),
+        "precision": "compensated" if (operator, dtype) == ("sum", "float32") and random.integers(2) else "default",
+    }
+    x = data(random, dtype, shape, operator == "product")
+    cut: list[int] = []
+    while sum(cut) < length:
+        cut.append(min(int(random.choice([1, 100, 4096, 5000, 9000, 30_000])), length - sum(cut)))
+    chunks = tuple(tuple(cut) if i == axis else int(random.integers(1, size + 1)) for i, size in enumerate(shape))
+    lazy = scan(operator, da.from_array(x, chunks=chunks), **options)
+    assert isinstance(lazy, da.Array)
+    with dask.config.set(scheduler="threads" if seed % 2 else "synchronous"):
+        found = lazy.compute()
+    expected = scan(operator, x, device=device, **options)
+    assert (lazy.dtype, lazy.shape) == (expected.dtype, expected.shape)
+    assert same_bits(np.ascontiguousarray(found), np.ascontiguousarray(expected))
+
+
+def test_finite_sums_are_scanned_once(device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The carry that is predicted is the true one: nothing but a tile of each chunk is scanned again."""
+    x = np.random.default_rng(3).standard_normal(200_000).astype(np.float32)
+    scanned: list[int] = []
+    real = chunked.scan_cube
+
+    def counted(kind: Any, opened: Any, cube: Any, *rest: Any) -> Any:
+        scanned.append(cube.shape[1])
+        return real(kind, opened, cube, *rest)
+
+    monkeypatch.setattr(chunked, "scan_cube", counted)
+    for precision in ("default", "compensated"):
+        scanned.clear()
+        lazy = dmlgpu.cumulative_sum(da.from_array(x, chunks=50_000), precision=precision)
+        found = lazy.compute(scheduler="synchronous")
+        assert same_bits(found, dmlgpu.cumulative_sum(x, device=device, precision=precision))
+        # A tile of each of four chunks for the totals of three, once for the scan, three tiles again.
+        assert sum(n for n in scanned if n != TILE) + TILE * scanned.count(TILE) <= 200_000 + 10 * TILE
+
+
+def test_a_wrong_prediction_is_put_right(device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that NumPy's additions make where a device's flush subnormal numbers."""
+    x = np.random.default_rng(3).standard_normal(60_000).astype(np.float32)
+    real = chunked.predicted
+    monkeypatch.setattr(chunked, "predicted", lambda kind, totals: [np.zeros_like(s) for s in real(kind, totals)])
+    found = dmlgpu.cumulative_sum(da.from_array(x, chunks=9000)).compute(scheduler="synchronous")
+    assert same_bits(found, dmlgpu.cumulative_sum(x, device=device))
+
+
+def test_no_task_is_larger_than_a_chunk_and_a_tile_at_each_side(device: dmlgpu.Device) -> None:
+    x = da.zeros(200_000, chunks=10_001, dtype="float32")
+    sizes = chunked._aligned(x.chunks[0], 200_000, False)
+    assert all(size <= 10_001 + 2 * TILE for size in sizes)
+    assert sum(sizes) == 200_000
+    assert all(size % TILE == 0 for size in sizes[:-1])
+    assert all(size % TILE == 0 for size in chunked._aligned(x.chunks[0], 200_000, True)[1:])
+    result = dmlgpu.cumulative_sum(x)
+    assert result.chunks == x.chunks
+    assert dmlgpu.cumulative_sum(x, include_initial=True).chunks == ((1, *x.chunks[0]),)
+
+
+def test_nothing_is_computed_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunked, "scan_cube", None)
+    x = da.from_array(np.ones(50_000, np.float32), chunks=7000)
+    assert dmlgpu.cumulative_sum(x).shape == (50_000,)
+    assert dmlgpu.round(x, mode="half_away").dtype == np.float32
+
+
+@pytest.mark.parametrize("mode", ["half_even", "toward_zero", "half_away"])
+def test_rounding(device: dmlgpu.Device, mode: Any) -> None:
+    x = np.random.default_rng(4).uniform(-9, 9, (300, 70)).astype(np.float32)
+    found = dmlgpu.round(da.from_array(x, chunks=(100, 33)), mode=mode).compute()
+    assert same_bits(found, dmlgpu.round(x, mode=mode, device=device))
+
+
+def test_empty_arrays() -> None:
+    for shape in ((0,), (0, 3), (5000, 0)):
+        x = da.zeros(shape, dtype="float32")
+        assert dmlgpu.cumulative_sum(x, axis=0).compute().shape == shape
+    assert dmlgpu.cumulative_sum(da.zeros((0,), dtype="int8"), include_initial=True).compute().tolist() == [0]
+
+
+def test_xarray_maps_it(device: dmlgpu.Device) -> None:
+    x = np.random.default_rng(5).standard_normal((30_000, 4)).astype(np.float32)
+    table = xarray.DataArray(x, dims=("time", "place")).chunk(time=7000)
+    found = xarray.apply_ufunc(dmlgpu.cumulative_sum, table, kwargs={"axis": 0}, dask="allowed")
+    assert isinstance(found.data, da.Array)
+    assert found.dims == ("time", "place")
+    assert same_bits(found.to_numpy(), dmlgpu.cumulative_sum(x, axis=0, device=device))
+
+
+# Processes
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("workers")
+    options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(**options, local_directory=str(folder)) as cluster, Client(cluster) as connected:
+        yield connected
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_processes_and_a_worker_that_dies(device: dmlgpu.Device, client: Any, tmp_path: Path) -> None:
+    """Its tasks are done again by another one, with the same bits."""
+    x = np.random.default_rng(6).standard_normal(300_000).astype(np.float32)
+    x[150_000:200_000] *= 1e37
+    chunks = da.from_array(x, chunks=17_000)
+    killed = tmp_path / "killed"
+
+    def deadly(chunk: Any, block_info: Any = None) -> Any:
+        """Kill the process that has the tenth chunk, once."""
+        if block_info and block_info[0]["chunk-location"] == (10,) and not killed.exists():
+            killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return chunk
+
+    lazy = dmlgpu.cumulative_sum(chunks.map_blocks(deadly, dtype=x.dtype), device=ADAPTER)
+    found = client.compute(lazy, retries=3).result(timeout=120)
+    assert killed.exists()
+    assert same_bits(found, dmlgpu.cumulative_sum(x, device=device))
+
+
+# What does not fit
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: da.zeros(9000, dtype=object, chunks=1000), ArrayTypeError, r"^x has dtype object"),
+        (lambda: da.zeros(9000, dtype="complex64"), ArrayTypeError, r"^x has dtype complex64"),
+        (lambda: da.ones((3, 9000)), AxisError, r"^axis=None needs an array of 1 dimension"),
+        (lambda: (lambda y: y[y > 0])(da.ones(9000)), ArgumentError, r"^x has chunks of unknown size \(nan\): call"),
+        (lambda: dask.delayed(np.ones)(3), ArrayTypeError, r"^x is .*: of dask's collections only arrays are taken$"),
+    ],
+)
+def test_arrays_that_do_not_fit(make: Any, error: type[DmlGpuError], text: str) -> None:
+    with pytest.raises(error, match=text):
+        dmlgpu.cumulative_sum(make())
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"out": np.zeros(9000)}, ArrayTypeError, r"^out cannot be given for a dask array"),
+        ({"axis": 1}, AxisError, r"^axis 1 is out of range"),
+        ({"dtype": "bool"}, ArrayTypeError, r"^dtype is bool"),
+        ({"precision": "compensated"}, ArgumentError, r"^precision is 'compensated'"),
+        ({"exclusive": 2}, ArrayTypeError, r"^exclusive is 2"),
+    ],
+)
+def test_arguments(options: dict[str, Any], error: type[DmlGpuError], text: str) -> None:
+    with pytest.raises(error, match=text):
+        dmlgpu.cumulative_sum(da.ones(9000, chunks=2000), **options)
+
+
+def test_an_open_device_is_not_sent_to_workers(device: dmlgpu.Device) -> None:
+    with pytest.raises(ArrayTypeError, match=r"^device is .*, which cannot be sent to dask's workers: give a part"):
+        dmlgpu.cumulative_sum(da.ones(9000, chunks=2000), device=device)
+
+
+def test_workers_that_treat_subnormals_in_different_ways_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = iter([True, False] * 100)
+    monkeypatch.setattr(Treatment, "of", lambda *_: Treatment("a device", {"sum": next(kept)}))
+    x = da.from_array(np.ones(50_000, np.float32), chunks=9000)
+    with pytest.raises(
+        DeviceError, match=r"^the scan so far was computed on 'a device', which .*, and 'a device', which"
+    ):
+        dmlgpu.cumulative_sum(x).compute(scheduler="synchronous")
