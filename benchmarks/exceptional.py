@@ -34,9 +34,11 @@ UNCHECKED = {CHECKED: "const EXCEPTIONS = false;", "const EXACT = !EXCEPTIONS;":
 WITHOUT_RANGE = {
     "const SMALL = 2u * NORMAL;": "const SMALL = 0u;",
     "magnitude(a) < least)": "false)",
-    "min(magnitude(result), fine_magnitude(element)) < least)": "false)",
+    "min(magnitude(result), magnitude(element)) < least)": "false)",
+    "is_tiny(size))": "false)",
+    "min(element, magnitude(item))": "ONE",
+    "smaller(before.smallest, size)": "size_of(identity())",
     "fine_magnitude(a) <= NORMAL)": "false)",
-    "select(NORMAL + 1u, 0u, is_zero(absorbing))": "0u",
 }
 SHAPES: tuple[tuple[str, tuple[int, ...], int], ...] = (  # kernel, shape, axis
     ("slices", (256, 16_384), 1),

@@ -262,6 +262,8 @@ CHECKS = [
         "lib/tile_blocks",
         "lib/progress",
         "lib/run_written",
+        "lib/run_reach",
+        "lib/reach",
         "lib/columns",
         "lib/four",
     )

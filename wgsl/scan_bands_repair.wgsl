@@ -14,6 +14,7 @@
 #import "lib/progress.wgsl"
 #import "lib/band_state.wgsl"
 #import "lib/run.wgsl"
+#import "lib/run_reach.wgsl"
 
 // The one of the phases of scan_slices that this is: results are written at once, and exceptional tiles again.
 const DIRECT = 0u;
@@ -36,6 +37,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if (suspect == 0u) {
         return;
     }
+    least = SMALL;
     let tiles = state_word(band_word(slice, TILES));
     var progress: Progress;
     begin_tile(&progress, fetch_carry(slice, tiles & 0xffu, (tiles & 0x100u) != 0u));
@@ -47,25 +49,23 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let i = params.first + k;
         let tile_place = place;
         let count = min(TILE, params.length - k);
-        // Where any order does, a left fold is the least work.
-        let known = is_absorbed(progress.carry);
-        least = select(SMALL, least_behind(progress.carry.last), known);
+        let absorbed = is_absorbed(progress.carry);
         for (var done = 0u; done < count; done += FANOUT) {
             let members = min(count - done, FANOUT);
             let items = load_run(place.input, params.input_axis_stride, members);
-            let run = step_run(i + done, members, items, known, &progress);
+            let run = step_run(i + done, members, items, false, &progress);
             store_run(place.output, params.output_axis_stride, members, run);
             place.input += FANOUT * params.input_axis_stride;
             place.output += FANOUT * params.output_axis_stride;
         }
         k += count;
-        let found = !known && is_excessive(progress.excess);
-        if (found) {
+        let by_left_fold = absorbed || is_excessive(progress.excess);
+        if (by_left_fold) {
             let present = has_base(progress.carry);
             let before = progress.carry.last;
             progress.left = write_left_fold(present, before, tile_place.input, tile_place.output, count);
         }
-        close_tile(&progress, known || found);
+        close_tile(&progress, by_left_fold);
     }
     keep_carry(slice, progress.carry);
     set_state_word(band_word(slice, TILES), carry_tiles(progress.carry));

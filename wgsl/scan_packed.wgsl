@@ -33,53 +33,32 @@ fn begins(at: u32, m: u32) -> bool {
     return ((at >> m) & 1u) == 1u;
 }
 
-// Without branches, like all arithmetic that is inlined many times (docs/kernels.md).
+// An element's result after the one `before`. Without branches, like all arithmetic that is inlined many times
+// (docs/kernels.md).
 fn next(at: u32, m: u32, before: Accumulator, item: Accumulator) -> Accumulator {
-    return select(fold_on(before, item), normal(item), begins(at, m));
+    return select(fold(before, item), item, begins(at, m));
 }
 
-// The left folds of the slices that begin `at` some of the run's elements, as operands of what follows; the first
-// continues `before`.
+// The results of the slices that begin `at` some of the run's elements; the first continues `before`.
 fn fold_slices(at: u32, before: Accumulator, items: Run) -> Run {
     var r = items;
-    r[0] = next(at, 0u, before, r[0]);
-    r[1] = next(at, 1u, r[0], r[1]);
-    r[2] = next(at, 2u, r[1], r[2]);
-    r[3] = next(at, 3u, r[2], r[3]);
-    r[4] = next(at, 4u, r[3], r[4]);
-    r[5] = next(at, 5u, r[4], r[5]);
-    r[6] = next(at, 6u, r[5], r[6]);
-    r[7] = next(at, 7u, r[6], r[7]);
-    r[8] = next(at, 8u, r[7], r[8]);
-    r[9] = next(at, 9u, r[8], r[9]);
-    r[10] = next(at, 10u, r[9], r[10]);
-    r[11] = next(at, 11u, r[10], r[11]);
-    r[12] = next(at, 12u, r[11], r[12]);
-    r[13] = next(at, 13u, r[12], r[13]);
-    r[14] = next(at, 14u, r[13], r[14]);
-    r[15] = next(at, 15u, r[14], r[15]);
+    r[0] = next(at, 0u, before, items[0]);
+    r[1] = next(at, 1u, r[0], items[1]);
+    r[2] = next(at, 2u, r[1], items[2]);
+    r[3] = next(at, 3u, r[2], items[3]);
+    r[4] = next(at, 4u, r[3], items[4]);
+    r[5] = next(at, 5u, r[4], items[5]);
+    r[6] = next(at, 6u, r[5], items[6]);
+    r[7] = next(at, 7u, r[6], items[7]);
+    r[8] = next(at, 8u, r[7], items[8]);
+    r[9] = next(at, 9u, r[8], items[9]);
+    r[10] = next(at, 10u, r[9], items[10]);
+    r[11] = next(at, 11u, r[10], items[11]);
+    r[12] = next(at, 12u, r[11], items[12]);
+    r[13] = next(at, 13u, r[12], items[13]);
+    r[14] = next(at, 14u, r[13], items[14]);
+    r[15] = next(at, 15u, r[14], items[15]);
     return r;
-}
-
-fn result_at(at: u32, m: u32, fold: Accumulator, item: Accumulator) -> Accumulator {
-    return select(fold, item, begins(at, m));
-}
-
-// The run's results: a slice's first element as it is.
-fn results_of(at: u32, folds: Run, items: Run) -> Run {
-    if (!product) {
-        return folds;
-    }
-    return Run(
-        result_at(at, 0u, folds[0], items[0]), result_at(at, 1u, folds[1], items[1]),
-        result_at(at, 2u, folds[2], items[2]), result_at(at, 3u, folds[3], items[3]),
-        result_at(at, 4u, folds[4], items[4]), result_at(at, 5u, folds[5], items[5]),
-        result_at(at, 6u, folds[6], items[6]), result_at(at, 7u, folds[7], items[7]),
-        result_at(at, 8u, folds[8], items[8]), result_at(at, 9u, folds[9], items[9]),
-        result_at(at, 10u, folds[10], items[10]), result_at(at, 11u, folds[11], items[11]),
-        result_at(at, 12u, folds[12], items[12]), result_at(at, 13u, folds[13], items[13]),
-        result_at(at, 14u, folds[14], items[14]), result_at(at, 15u, folds[15], items[15]),
-    );
 }
 
 fn identity_at(at: u32, m: u32, item: Accumulator) -> Accumulator {
@@ -98,30 +77,33 @@ fn with_identities(at: u32, run: Run) -> Run {
     );
 }
 
+// Scans run `n` of the invocation's, whose first is at `place`, and returns its last result.
+fn scan_run(n: u32, place: Place, before: Accumulator) -> Accumulator {
+    let at = beginnings(n * FANOUT % slice_length);
+    let items = load_run(place.input + n * FANOUT, 1u, FANOUT);
+    let results = fold_slices(at, before, items);
+    var run = results;
+    if (params.exclusive == 1u) {
+        run = with_identities(at, shifted_run(before, results));
+    }
+    store_run(place.output + n * FANOUT, 1u, FANOUT, run);
+    return results[15];
+}
+
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let slice = (workgroup_number(workgroup) * 64u + lane) * (FANOUT * runs / slice_length);
     if (slice >= params.count) {
         return;
     }
-    var place = place_of(slice);
-    var position = 0u;
-    var before = identity();
-    var last = identity();
-    for (var n = 0u; n < runs; n += 1u) {
-        let at = beginnings(position);
-        let items = load_run(place.input, 1u, FANOUT);
-        let folds = fold_slices(at, before, items);
-        let results = results_of(at, folds, items);
-        var run = results;
-        if (params.exclusive == 1u) {
-            run = with_identities(at, shifted_run(last, results));
-        }
-        store_run(place.output, 1u, FANOUT, run);
-        before = folds[15];
-        last = results[15];
-        position = (position + FANOUT) % slice_length;
-        place.input += FANOUT;
-        place.output += FANOUT;
+    let place = place_of(slice);
+    // The first three written out (their number is odd): where slices begin in them is known to compilers.
+    var last = scan_run(0u, place, identity());
+    if (runs > 1u) {
+        last = scan_run(1u, place, last);
+        last = scan_run(2u, place, last);
+    }
+    for (var n = 3u; n < runs; n += 1u) {
+        last = scan_run(n, place, last);
     }
 }

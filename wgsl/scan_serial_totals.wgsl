@@ -15,6 +15,7 @@
 #import "lib/progress.wgsl"
 #import "lib/run.wgsl"
 #import "lib/run_extremes.wgsl"
+#import "lib/run_reach.wgsl"
 #import <reads>
 #import <writes>
 #import "lib/tile_state.wgsl"
@@ -41,14 +42,22 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var class_word = 0u;
     for (var i = 0u; i < here.count; i += FANOUT) {
         let members = min(here.count - i, FANOUT);
-        let items = load_run(place, params.input_axis_stride, members);
+        var items = load_run(place, params.input_axis_stride, members);
+        if (EXCEPTIONS && product) {
+            items = padded_run(items, members);
+        }
         let r = fold_run(items);
         if (EXCEPTIONS) {
-            largest_r = max(largest_r, largest_of_run(r, members));
-            let results = results_of_run(progress.has_q, progress.q, r);
-            largest = max(largest, largest_of_run(results, members));
             if (product) {
-                smallest = min(smallest, smallest_of_run(results, members));
+                let reached = reach_of_run(items, r);
+                let all = extent(reached, r[15], progress.has_q, progress.q);
+                largest_r = max(largest_r, magnitude(of_size(reached.largest)));
+                largest = max(largest, largest_of_extent(all));
+                smallest = min(smallest, all.smallest);
+            } else {
+                largest_r = max(largest_r, largest_of_run(r, members));
+                let results = results_of_run(progress.has_q, progress.q, r);
+                largest = max(largest, largest_of_run(results, members));
             }
             // Of whole tiles: nothing comes behind the last one, which alone may have fewer elements.
             class_word = join_classes(class_word, class_bits_of_run(items));

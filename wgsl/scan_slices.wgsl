@@ -13,6 +13,7 @@
 #import "lib/order.wgsl"
 #import "lib/progress_state.wgsl"
 #import "lib/run.wgsl"
+#import "lib/run_reach.wgsl"
 #import "lib/slice_step.wgsl"
 #import <reads>
 #import <writes>
@@ -48,12 +49,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let i = params.first + k;
         let tile_place = place;
         let count = min(TILE - i % TILE, params.length - k);
-        // Where any order does, a left fold is the least work.
         let absorbed = is_absorbed(progress.carry);
         let known = EXACT || absorbed || (phase == WRITE && (exceptions & tile_bit(i)) != 0u);
-        if (phase != WRITE) {
-            least = select(SMALL, least_behind(progress.carry.last), absorbed);
-        }
+        // Where any order does, a left fold is the least work.
         for (var done = 0u; done < count; done += FANOUT) {
             scan_run(i + done, min(count - done, FANOUT), place, known, &progress);
             place.input += FANOUT * params.input_axis_stride;
@@ -65,11 +63,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             let found = phase != WRITE && !known && is_excessive(progress.excess);
             if (found) {
                 exceptions |= tile_bit(i);
-                if (phase == DIRECT) {
-                    let present = has_base(progress.carry);
-                    let before = progress.carry.last;
-                    progress.left = write_left_fold(present, before, tile_place.input, tile_place.output, count);
-                }
+            }
+            if (phase == DIRECT && !EXACT && (found || absorbed)) {
+                let present = has_base(progress.carry);
+                let before = progress.carry.last;
+                progress.left = write_left_fold(present, before, tile_place.input, tile_place.output, count);
             }
             close_tile(&progress, known || found);
         }

@@ -52,11 +52,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if (EXCEPTIONS) {
         let first = min(lane * LANE_ELEMENTS, count);
         let members = min(count - first, LANE_ELEMENTS);
-        atomicMax(&largest_r, largest_of_run(r, members));
         _ = finish_tile(lane, false, identity(), count);
-        atomicMax(&largest, largest_of_run(results, members));
         if (product) {
-            atomicMin(&smallest, smallest_of_run(results, members));
+            let is_there = members > 0u;
+            atomicMax(&largest_r, select(0u, magnitude(of_size(reached.largest)), is_there));
+            atomicMax(&largest, select(0u, largest_of_extent(extremes), is_there));
+            atomicMin(&smallest, select(INFINITE, extremes.smallest, is_there));
+        } else {
+            atomicMax(&largest_r, largest_of_run(r, members));
+            atomicMax(&largest, largest_of_run(results, members));
         }
         // Of whole tiles: nothing comes behind the last one, which alone may have fewer elements.
         let class_word = class_bits_of_run(taken);

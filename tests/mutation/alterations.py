@@ -104,8 +104,18 @@ _FUNCTIONS = {
 }
 _CONDITION_OF = {"append": 0, "select": 2}
 """Functions that choose, and which argument decides."""
-_CHECKS = {"link": "combine", "take": "combine", "fold": "combine", "fold_on": "combine", "checked": "", "normal": ""}
+_CHECKS = {"link": "combine", "take": "combine", "fold": "combine", "checked": "", "normal": ""}
 """Functions that look after what is out of range (lib/exceptional.wgsl), and what does the same without."""
+_CHECKED = {
+    "admitted": (1,),
+    "reach": (0,),
+    "smaller": (0, 1),
+    "larger": (0, 1),
+    "operand": (1,),
+    "settled": (1,),
+    "zero_if_tiny": (0,),
+}
+"""The same for others: which argument is left."""
 _BARRIERS = ("workgroupBarrier", "storageBarrier", "textureBarrier")
 _TEMPLATES = {"vec2", "vec3", "vec4", "array", "ptr", "var", "bitcast", "atomic"}
 _NOT_CODE = {"override", "alias", "struct", "enable", "requires", "diagnostic"}
@@ -232,8 +242,9 @@ def _of_call(tokens: list[_Token], i: int, source: str) -> Iterator[_Change]:
             yield "choice", token.start, end, f"({source[slice(*argument)]})"
     elif name in _CHECKS:
         yield "check", token.start, token.end, _CHECKS[name]
-    elif name == "admitted":
-        yield "check", token.start, tokens[_closing(tokens, i + 1)].end, source[slice(*arguments[1])]
+    elif name in _CHECKED:
+        for argument in _CHECKED[name]:
+            yield "check", token.start, tokens[_closing(tokens, i + 1)].end, source[slice(*arguments[argument])]
     elif name in _FUNCTIONS:
         yield "choice", token.start, token.end, _FUNCTIONS[name]
 

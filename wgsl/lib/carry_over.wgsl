@@ -14,7 +14,8 @@ fn carry_over(before: Carry, input: u32) -> Carry {
         progress.left = left_fold_run(onward)[15];
         let r = fold_run(items);
         let results = results_of_run(progress.has_q, progress.q, r);
-        progress.excess = max(progress.excess, excess_of_run(results, FANOUT));
+        let largest = excess_of_step(items, r, results, FANOUT, progress.has_q, progress.q);
+        progress.excess = max(progress.excess, largest);
         progress.last = results[15];
         progress.r = r[15];
         close_run(i >> RUN_SHIFT, &progress);

@@ -10,7 +10,6 @@ override columns: u32 = 4u;
 struct Started {
     joined: vec4<bool>,    // whether the first element is joined to r
     has_q: vec4<bool>,     // whether results begin with q
-    least: vec4<u32>,      // what is out of range (lib/exceptional.wgsl)
 }
 
 // Begins the run of element `i` of the slices, whose tile is `known` to be a left fold.
@@ -23,17 +22,14 @@ fn begin_runs(
     begin_run(known.z, c);
     begin_run(known.w, d);
     let has_q = vec4<bool>((*a).has_q, (*b).has_q, (*c).has_q, (*d).has_q);
-    let behind = vec4<u32>(
-        least_behind((*a).carry.last), least_behind((*b).carry.last),
-        least_behind((*c).carry.last), least_behind((*d).carry.last),
-    );
-    return Started(known & vec4<bool>(i > 0u), has_q & !known, select(vec4<u32>(SMALL), behind, known));
+    return Started(known & vec4<bool>(i > 0u), has_q & !known);
 }
 
 fn begin_run(known: bool, progress: ptr<function, Progress>) {
     if (known) {
         (*progress).r = (*progress).last;
     }
+    (*progress).reach = unreached();
 }
 
 // Takes in the next row of a run, and writes its results.
@@ -42,16 +38,12 @@ fn scan_row(
     a: ptr<function, Progress>, b: ptr<function, Progress>, c: ptr<function, Progress>, d: ptr<function, Progress>,
 ) {
     let row = row_at(place.input);
-    least = started.least.x;
     let first = take_member(element_of(row, 0u), joined.x, started.has_q.x, a);
-    least = started.least.y;
     let second = take_member(element_of(row, 1u), joined.y, started.has_q.y, b);
     var third = first;
     var fourth = first;
     if (columns == 4u) {
-        least = started.least.z;
         third = take_member(element_of(row, 2u), joined.z, started.has_q.z, c);
-        least = started.least.w;
         fourth = take_member(element_of(row, 3u), joined.w, started.has_q.w, d);
     }
     store_row(place.output, first, second, third, fourth);
@@ -60,9 +52,11 @@ fn scan_row(
 fn take_member(item: Accumulator, joined: bool, has_q: bool, progress: ptr<function, Progress>) -> Accumulator {
     let before = (*progress).last;
     // Without branches, like all arithmetic that is inlined many times (docs/kernels.md).
-    (*progress).r = admitted(item, select(item, combine((*progress).r, item), joined));
+    (*progress).r = select(item, combine((*progress).r, item), joined);
     (*progress).last = select((*progress).r, combine((*progress).q, (*progress).r), has_q);
-    if (EXCEPTIONS) {
+    if (EXCEPTIONS && product) {
+        (*progress).reach = reach((*progress).reach, item, (*progress).r);
+    } else if (EXCEPTIONS) {
         (*progress).excess = max((*progress).excess, excess((*progress).last));
     }
     return select((*progress).last, before, params.exclusive == 1u);
@@ -76,7 +70,6 @@ fn end_runs(
     i: u32, known: vec4<bool>,
     a: ptr<function, Progress>, b: ptr<function, Progress>, c: ptr<function, Progress>, d: ptr<function, Progress>,
 ) {
-    least = SMALL; // what is not known; the rest has no use for it
     end_run(i, known.x, a);
     end_run(i, known.y, b);
     if (columns == 4u) {
@@ -86,10 +79,22 @@ fn end_runs(
 }
 
 fn end_run(i: u32, known: bool, progress: ptr<function, Progress>) {
+    if (EXCEPTIONS && product) {
+        let of_run = excess_of_reach((*progress).reach, (*progress).r, (*progress).has_q, (*progress).q);
+        // Behind an infinity, elements that left folds have zeros for would make NaN.
+        let of_elements = select(0u, INFINITE, (*progress).reach.element < SMALL);
+        (*progress).excess = max((*progress).excess, select(of_run, of_elements, known));
+    }
     if (known) {
         (*progress).left = (*progress).last;
     }
     close_run((i >> RUN_SHIFT) % 256u, progress);
+}
+
+// Whether the tile's left fold is to be written: it is exceptional, or behind an infinity that may become NaN.
+fn is_found(known: bool, progress: ptr<function, Progress>) -> bool {
+    let is_wanted = !known | (product & (magnitude((*progress).carry.last) == INFINITE));
+    return is_wanted & is_excessive((*progress).excess);
 }
 
 // Goes on to the tiles after those whose first row is at `place`, of `count` elements; writes the left folds of those
@@ -100,9 +105,7 @@ fn end_tiles(
 ) {
     var found = vec4<bool>(false);
     if (EXCEPTIONS) {
-        found = !known & vec4<bool>(
-            is_excessive((*a).excess), is_excessive((*b).excess), is_excessive((*c).excess), is_excessive((*d).excess),
-        );
+        found = vec4<bool>(is_found(known.x, a), is_found(known.y, b), is_found(known.z, c), is_found(known.w, d));
         let present = vec4<bool>(
             has_base((*a).carry), has_base((*b).carry), has_base((*c).carry), has_base((*d).carry),
         );

@@ -9,3 +9,6 @@ fn decode(bits: vec2<u32>) -> Accumulator {
 fn encode(value: Accumulator) -> vec2<u32> {
     return vec2<u32>(bitcast<u32>(value), 0u);
 }
+
+// Whether elements but 0 can be too small for the range.
+const SMALL_ELEMENTS = true;

@@ -76,3 +76,5 @@ const NORMAL = 0x00800000u;
 const ONE = 0x3f800000u;
 const EXPONENT_SHIFT = 23u;
 const EXPONENT_BIAS = 127;
+
+#import "lib/no_sizes.wgsl"

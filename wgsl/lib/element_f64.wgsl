@@ -53,3 +53,36 @@ const NORMAL = 0x00100000u;
 const ONE = 0x3ff00000u;
 const EXPONENT_SHIFT = 20u;
 const EXPONENT_BIAS = 1023;
+
+// Whether elements but 0 can be too small for the range.
+const SMALL_ELEMENTS = true;
+
+// Sizes: magnitudes that keep all bits. As numbers, by choices that processors have an instruction for; which is left
+// of a number and NaN is open.
+alias Size = f64;
+
+fn size_of(a: Accumulator) -> Size {
+    return abs(a);
+}
+
+fn of_size(size: Size) -> Accumulator {
+    return size;
+}
+
+fn smaller(a: Size, b: Size) -> Size {
+    return select(b, a, a < b);
+}
+
+fn larger(a: Size, b: Size) -> Size {
+    return select(b, a, a > b);
+}
+
+// Whether a left fold has a zero instead.
+fn is_tiny(size: Size) -> bool {
+    return size <= of_words(vec2<u32>(0u, NORMAL));
+}
+
+// A zero that compilers do not know; shifted, as `hidden` goes by params.zero itself.
+fn times_zero(a: Accumulator) -> Accumulator {
+    return combine(a, of_words(vec2<u32>(params.zero << 1u)));
+}

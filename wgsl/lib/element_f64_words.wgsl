@@ -23,3 +23,8 @@ const NORMAL = 0x00100000u;
 const ONE = 0x3ff00000u;
 const EXPONENT_SHIFT = 20u;
 const EXPONENT_BIAS = 1023;
+
+// Whether elements but 0 can be too small for the range.
+const SMALL_ELEMENTS = true;
+
+#import "lib/sizes_words.wgsl"

@@ -35,3 +35,5 @@ fn decode(bits: vec2<u32>) -> Accumulator {
 fn encode(value: Accumulator) -> vec2<u32> {
     return vec2<u32>(value, 0u);
 }
+
+#import "lib/no_sizes.wgsl"

@@ -16,3 +16,5 @@ fn combine(a: Accumulator, b: Accumulator) -> Accumulator {
     }
     return add64(a, b);
 }
+
+#import "lib/no_sizes.wgsl"

@@ -8,7 +8,8 @@ const EXACT = !EXCEPTIONS;
 // that flush subnormals and devices that keep them agree.
 const SMALL = 2u * NORMAL;
 
-// Of a product, the least magnitude that is in range here. A kernel sets it to SMALL, and to 0 where left folds go on.
+// Of a product, the least magnitude that is in range here. Kernels that check set it to SMALL, and to 0 where only
+// classes count.
 var<private> least: u32 = 0u;
 
 // The bits that tell how large a value is, without its sign: ordered as magnitudes are. 0 for integers.
@@ -61,7 +62,7 @@ fn take(a: Accumulator, b: Accumulator) -> Accumulator {
 // What an element made, where neither was checked.
 fn admitted(element: Accumulator, result: Accumulator) -> Accumulator {
     if (EXCEPTIONS && product) {
-        return select(result, not_a_number(), min(magnitude(result), fine_magnitude(element)) < least);
+        return select(result, not_a_number(), min(magnitude(result), magnitude(element)) < least);
     }
     return result;
 }
@@ -76,14 +77,38 @@ fn normal(a: Accumulator) -> Accumulator {
     return a;
 }
 
-// A step of a left fold. The first element of a slice is a result as it is, and is made normal as an operand.
+// A step of a left fold, from any result: a first element is a result as it is, but as an operand a zero if it is tiny.
+// One choice for both operands and the result; times zero, an infinity is NaN.
 fn fold(a: Accumulator, b: Accumulator) -> Accumulator {
-    return fold_on(normal(a), b);
+    let next = combine(a, b);
+    if (EXCEPTIONS && product) {
+        return zero_if_tiny(next, smaller(smaller(size_of(a), size_of(b)), size_of(next)));
+    }
+    return next;
 }
 
-// The same where a is normal.
-fn fold_on(a: Accumulator, b: Accumulator) -> Accumulator {
-    return normal(combine(a, normal(b)));
+// An element as an operand, where `before` is the last result but one.
+fn operand(before: Accumulator, element: Accumulator) -> Accumulator {
+    if (EXCEPTIONS && product) {
+        var smallest = size_of(before);
+        if (SMALL_ELEMENTS) {
+            smallest = smaller(smallest, size_of(element));
+        }
+        return zero_if_tiny(element, smallest);
+    }
+    return element;
+}
+
+// A result, where `before` is the last one.
+fn settled(before: Accumulator, result: Accumulator) -> Accumulator {
+    if (EXCEPTIONS && product) {
+        return zero_if_tiny(result, smaller(size_of(before), size_of(result)));
+    }
+    return result;
+}
+
+fn zero_if_tiny(a: Accumulator, size: Size) -> Accumulator {
+    return select(a, times_zero(a), is_tiny(size));
 }
 
 fn is_exceptional(a: Accumulator) -> bool {
@@ -111,10 +136,4 @@ fn class_of(element: Accumulator) -> Accumulator {
     var words = vec2<u32>(0u);
     words[WORDS - 1u] = select(0u, (to_words(a)[WORDS - 1u] & 0x80000000u) | ONE, product);
     return of_words(words);
-}
-
-// `least` behind a fold that is absorbing: an element that infinity makes NaN of is NaN itself, and nothing else is
-// checked.
-fn least_behind(absorbing: Accumulator) -> u32 {
-    return select(NORMAL + 1u, 0u, is_zero(absorbing));
 }

@@ -1,4 +1,4 @@
-// How large and how small members of a run are: for passes that learn later what the run goes on from.
+// How large members of a run are: for passes that learn later what the run goes on from.
 
 // The largest magnitude of the first `count` members.
 fn largest_of_run(run: Run, count: u32) -> u32 {
@@ -19,27 +19,5 @@ fn largest_of_run(run: Run, count: u32) -> u32 {
     result = max(result, select(0u, magnitude(run[13]), 13u < count));
     result = max(result, select(0u, magnitude(run[14]), 14u < count));
     result = max(result, select(0u, magnitude(run[15]), 15u < count));
-    return result;
-}
-
-// The smallest magnitude of the first `count` members.
-fn smallest_of_run(run: Run, count: u32) -> u32 {
-    var result = INFINITE;
-    result = min(result, select(INFINITE, magnitude(run[0]), 0u < count));
-    result = min(result, select(INFINITE, magnitude(run[1]), 1u < count));
-    result = min(result, select(INFINITE, magnitude(run[2]), 2u < count));
-    result = min(result, select(INFINITE, magnitude(run[3]), 3u < count));
-    result = min(result, select(INFINITE, magnitude(run[4]), 4u < count));
-    result = min(result, select(INFINITE, magnitude(run[5]), 5u < count));
-    result = min(result, select(INFINITE, magnitude(run[6]), 6u < count));
-    result = min(result, select(INFINITE, magnitude(run[7]), 7u < count));
-    result = min(result, select(INFINITE, magnitude(run[8]), 8u < count));
-    result = min(result, select(INFINITE, magnitude(run[9]), 9u < count));
-    result = min(result, select(INFINITE, magnitude(run[10]), 10u < count));
-    result = min(result, select(INFINITE, magnitude(run[11]), 11u < count));
-    result = min(result, select(INFINITE, magnitude(run[12]), 12u < count));
-    result = min(result, select(INFINITE, magnitude(run[13]), 13u < count));
-    result = min(result, select(INFINITE, magnitude(run[14]), 14u < count));
-    result = min(result, select(INFINITE, magnitude(run[15]), 15u < count));
     return result;
 }

@@ -3,9 +3,8 @@
 // As in lib/run_written.wgsl.
 fn fold_run(items: Run) -> Run {
     var r = items;
-    r[0] = checked(r[0]);
     for (var i = 1u; i < 16u; i += 1u) {
-        r[i] = take(r[i - 1u], r[i]);
+        r[i] = combine(r[i - 1u], r[i]);
     }
     return r;
 }
@@ -13,7 +12,7 @@ fn fold_run(items: Run) -> Run {
 fn left_fold_run(items: Run) -> Run {
     var r = items;
     for (var i = 1u; i < 16u; i += 1u) {
-        r[i] = fold(r[i - 1u], r[i]);
+        r[i] = fold(r[i - 1u], items[i]);
     }
     return r;
 }

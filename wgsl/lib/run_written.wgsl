@@ -1,47 +1,53 @@
 // Slot <run>: the folds of a run, written out: software drivers keep arrays with computed indices in memory, and wgpu's
 // guards against endless loops keep compilers from unrolling.
 
-// r(i), the left fold of the run's elements, all checked.
+// r(i), the left fold of the run's elements.
 fn fold_run(items: Run) -> Run {
     var r = items;
-    r[0] = checked(r[0]);
-    r[1] = take(r[0], r[1]);
-    r[2] = take(r[1], r[2]);
-    r[3] = take(r[2], r[3]);
-    r[4] = take(r[3], r[4]);
-    r[5] = take(r[4], r[5]);
-    r[6] = take(r[5], r[6]);
-    r[7] = take(r[6], r[7]);
-    r[8] = take(r[7], r[8]);
-    r[9] = take(r[8], r[9]);
-    r[10] = take(r[9], r[10]);
-    r[11] = take(r[10], r[11]);
-    r[12] = take(r[11], r[12]);
-    r[13] = take(r[12], r[13]);
-    r[14] = take(r[13], r[14]);
-    r[15] = take(r[14], r[15]);
+    r[1] = combine(r[0], r[1]);
+    r[2] = combine(r[1], r[2]);
+    r[3] = combine(r[2], r[3]);
+    r[4] = combine(r[3], r[4]);
+    r[5] = combine(r[4], r[5]);
+    r[6] = combine(r[5], r[6]);
+    r[7] = combine(r[6], r[7]);
+    r[8] = combine(r[7], r[8]);
+    r[9] = combine(r[8], r[9]);
+    r[10] = combine(r[9], r[10]);
+    r[11] = combine(r[10], r[11]);
+    r[12] = combine(r[11], r[12]);
+    r[13] = combine(r[12], r[13]);
+    r[14] = combine(r[13], r[14]);
+    r[15] = combine(r[14], r[15]);
     return r;
 }
 
-// The left fold that exceptional tiles have, of a run whose first member is what it begins with.
+// The left fold that exceptional tiles have, of a run whose first member is what it begins with. As `fold` has it, but
+// with no choice in the chain of multiplications: r is of the results as they would be, had the last one not become a
+// zero, and operands are zeros where the last but one is. (What one element makes of a tiny result is below 4.)
 fn left_fold_run(items: Run) -> Run {
     var r = items;
-    r[1] = fold(r[0], r[1]);
-    r[2] = fold_on(r[1], r[2]);
-    r[3] = fold_on(r[2], r[3]);
-    r[4] = fold_on(r[3], r[4]);
-    r[5] = fold_on(r[4], r[5]);
-    r[6] = fold_on(r[5], r[6]);
-    r[7] = fold_on(r[6], r[7]);
-    r[8] = fold_on(r[7], r[8]);
-    r[9] = fold_on(r[8], r[9]);
-    r[10] = fold_on(r[9], r[10]);
-    r[11] = fold_on(r[10], r[11]);
-    r[12] = fold_on(r[11], r[12]);
-    r[13] = fold_on(r[12], r[13]);
-    r[14] = fold_on(r[13], r[14]);
-    r[15] = fold_on(r[14], r[15]);
-    return r;
+    r[1] = combine(r[0], operand(identity(), items[1]));
+    r[2] = combine(r[1], operand(r[0], items[2]));
+    r[3] = combine(r[2], operand(r[1], items[3]));
+    r[4] = combine(r[3], operand(r[2], items[4]));
+    r[5] = combine(r[4], operand(r[3], items[5]));
+    r[6] = combine(r[5], operand(r[4], items[6]));
+    r[7] = combine(r[6], operand(r[5], items[7]));
+    r[8] = combine(r[7], operand(r[6], items[8]));
+    r[9] = combine(r[8], operand(r[7], items[9]));
+    r[10] = combine(r[9], operand(r[8], items[10]));
+    r[11] = combine(r[10], operand(r[9], items[11]));
+    r[12] = combine(r[11], operand(r[10], items[12]));
+    r[13] = combine(r[12], operand(r[11], items[13]));
+    r[14] = combine(r[13], operand(r[12], items[14]));
+    r[15] = combine(r[14], operand(r[13], items[15]));
+    return Run(
+        items[0], settled(r[0], r[1]), settled(r[1], r[2]), settled(r[2], r[3]),
+        settled(r[3], r[4]), settled(r[4], r[5]), settled(r[5], r[6]), settled(r[6], r[7]),
+        settled(r[7], r[8]), settled(r[8], r[9]), settled(r[9], r[10]), settled(r[10], r[11]),
+        settled(r[11], r[12]), settled(r[12], r[13]), settled(r[13], r[14]), settled(r[14], r[15]),
+    );
 }
 
 // h(j), Hillis-Steele over the 16 run totals of a block: stride 1, 2, 4 and 8, all j at once, hence the last first.

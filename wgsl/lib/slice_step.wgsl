@@ -1,7 +1,8 @@
-// One invocation's next run of a slice: its results, and how far the slice has come. Needs lib/progress_state.wgsl and
-// lib/run.wgsl.
+// One invocation's next run of a slice: its results, and how far the slice has come. Needs lib/progress_state.wgsl,
+// lib/run.wgsl and lib/run_reach.wgsl.
 
 // Takes in the run `elements`, of which `count` are there, from element `i` of the slice on; returns what to store.
+// `by_left_fold` is for passes that check nothing: those that only write, and integers.
 fn step_run(i: u32, count: u32, elements: Run, by_left_fold: bool, progress: ptr<function, Progress>) -> Run {
     var items = elements;
     if (phase == CHECK) {
@@ -12,21 +13,22 @@ fn step_run(i: u32, count: u32, elements: Run, by_left_fold: bool, progress: ptr
         (*progress).left = left_fold_run(onward)[15];
     }
     var r = items;
-    if (phase == WRITE) {
-        // In the order's ranges both folds are the same, and what is out of range was found when checking.
+    var results = items;
+    if (EXACT || phase == WRITE) {
         if (by_left_fold && i > 0u) {
             items[0] = fold((*progress).last, items[0]);
         }
+        // In the order's ranges both folds are the same, and what is out of range was found when checking.
         r = left_fold_run(items);
+        results = results_of_run((*progress).has_q && !by_left_fold, (*progress).q, r);
     } else {
-        if (by_left_fold && i > 0u) {
-            items[0] = take((*progress).last, items[0]);
+        if (product) {
+            items = padded_run(items, count);
         }
         r = fold_run(items);
-    }
-    let results = results_of_run((*progress).has_q && !by_left_fold, (*progress).q, r);
-    if (EXCEPTIONS && phase != WRITE) {
-        (*progress).excess = max((*progress).excess, excess_of_run(results, count));
+        results = results_of_run((*progress).has_q, (*progress).q, r);
+        let largest = excess_of_step(items, r, results, count, (*progress).has_q, (*progress).q);
+        (*progress).excess = max((*progress).excess, largest);
     }
     var run = results;
     if (params.exclusive == 1u) {

@@ -56,9 +56,7 @@ fn finish_tile(lane: u32, has_base: bool, base: Accumulator, count: u32) -> u32 
         q = append(has_base, base, checked(p));
     }
     let present = has_base || lane > 0u;
-    results_of_block(present, q);
-    let first = lane * LANE_ELEMENTS;
-    return excess_of_block(count - min(first, count));
+    return results_of_block(present, q, count - min(lane * LANE_ELEMENTS, count));
 }
 
 // The invocation's last result.

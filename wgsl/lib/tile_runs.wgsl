@@ -1,6 +1,7 @@
 // Slot <tile>: the canonical order inside a tile by 256 invocations with a run of 16 elements each.
 
 #import "lib/run.wgsl"
+#import "lib/run_reach.wgsl"
 
 const LANES = 256u;
 const LANE_ELEMENTS = 16u;
@@ -9,6 +10,9 @@ const LANE_ELEMENTS = 16u;
 var<private> results: Run;
 // The elements themselves.
 var<private> taken: Run;
+// Of a product: how far the run reaches, and later its results.
+var<private> reached: Reach;
+var<private> extremes: Extent;
 var<private> total_of_tile: Accumulator;
 var<workgroup> shelves: array<array<Accumulator, 256>, 2>;
 
@@ -22,7 +26,11 @@ fn fold_tile(lane: u32, input: u32, count: u32, classes: bool) {
         items = classes_of_run(items);
     }
     taken = items;
+    if (product && EXCEPTIONS) {
+        items = padded_run(items, count - first);
+    }
     results = fold_run(items);
+    reached = reach_of_run(items, results);
     // Hillis-Steele over the run totals of each block.
     var h = results[15];
     var shelf = 0u;
@@ -62,9 +70,14 @@ fn finish_tile(lane: u32, has_base: bool, base: Accumulator, count: u32) -> u32 
     if (lane == 0u) {
         total_of_tile = fold_blocks(FANOUT);
     }
+    let r = results[15];
     results = results_of_run(present, q, results);
-    let first = lane * LANE_ELEMENTS;
-    return excess_of_run(results, count - min(first, count));
+    let members = count - min(lane * LANE_ELEMENTS, count);
+    extremes = extent(reached, r, present, q);
+    if (product) {
+        return select(0u, excess_of_extent(extremes), members > 0u);
+    }
+    return excess_of_run(results, members);
 }
 
 // The invocation's last result.
