@@ -251,3 +251,17 @@ def _value_and_result(x: NDArray[Any], end: int, kind: str) -> tuple[NDArray[Any
     value = result * h[:, block, run] if kind == "q" else s * p[:, block]
     result = result if run == 0 else result * h[:, block, run - 1]
     return value, result * r[:, -1]
+
+
+def falling(count: int, length: int) -> NDArray[np.float32]:
+    """Return slices of a tile that is exceptional, whose left fold falls below the range and would come back at once.
+
+    The fold falls at each place of a run but the last in turn, so each member in turn must stay 0.
+    """
+    exponents = np.zeros((count, length), np.int64)
+    exponents[:, 0] = 100
+    exponents[:, RUN : RUN + 2] = -70  # r is out of range and no result is: the tile is exceptional
+    for number, row in enumerate(exponents):
+        place = 3 * RUN + number % (RUN - 1)
+        row[place : place + 2] = -100, 60
+    return np.ldexp(np.float32(1), exponents).astype(np.float32)

@@ -18,7 +18,7 @@ from dmlgpu.layout import Layout
 from dmlgpu.planning.problem import Precision, ScanProblem
 
 from ..harness import numbers
-from ..near_underflow import KINDS, near_underflow
+from ..near_underflow import KINDS, falling, near_underflow
 from ..test_compensated import borders, wide
 from ..test_exceptional import (
     barely,
@@ -106,6 +106,7 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "apart": lambda _, __, ___: _apart(),
     "nearly_zero": lambda shape, _, __: nearly_zero(shape[1]),
     "every_other": lambda shape, dtype, _: every_other(shape[1], dtype),
+    "falling": lambda shape, _, __: falling(*shape),
     "halfway": lambda _, __, ___: halfway(),
     "halves": lambda shape, _, __: halves(shape[0]),
     "handing_on": lambda shape, _, __: handing_on(shape[0]),

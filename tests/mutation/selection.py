@@ -15,7 +15,7 @@ from dmlgpu.planning.plan import KERNELS
 from dmlgpu.planning.windows import TILE
 from dmlgpu.runtime.device import Device
 
-from ..near_underflow import KINDS, near_underflow
+from ..near_underflow import KINDS, kinds_of, near_underflow
 from ..test_exceptional import twice
 from ..test_float64_words import halfway
 from .cases import OUTPUT_FIRST, PACKED, BytesCase, CopyCase, own_scan
@@ -162,6 +162,11 @@ def near_underflow_trials() -> Iterator[_Choice]:
         if length <= 4 * TILE:
             case = own_scan(family, "float32", "product", (length, 4), 0, "slices", far=(100, 130))
             yield case, {"binding_bytes": 4096}
+        if kind in kinds_of("float16"):  # two columns a word, which only bands would take otherwise
+            shape = (near_underflow(kind, "float16", 1).shape[1], 256)
+            yield own_scan(family, "float16", "product", shape, 0, "slices"), {"near_elements": 2**31}
+    for way in KERNELS:
+        yield own_scan("falling", "float32", "product", (15, 4200), 1, way), {}
 
 
 def _compensated() -> Iterator[Case]:
