@@ -22,7 +22,7 @@ from dmlgpu.planning.windows import TILE
 
 from .test_pieces import data, same_bits
 
-DRAWS = int(os.environ.get("DMLGPU_DASK_DRAWS", "30"))
+DRAWS = int(os.environ.get("DMLGPU_DASK_DRAWS", "20"))
 """Random cuttings; a thousand take some ten minutes."""
 DTYPES = ["int8", "int32", "uint64", "float16", "float32", "float64"]
 ADAPTER = os.environ.get("DMLGPU_ADAPTER")

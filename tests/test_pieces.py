@@ -20,7 +20,7 @@ from dmlgpu.planning.pieces import CARRY_WORDS, max_bytes, max_length, max_slice
 from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.windows import TILE, Limits
 
-DRAWS = int(os.environ.get("DMLGPU_PIECES_DRAWS", "40"))
+DRAWS = int(os.environ.get("DMLGPU_PIECES_DRAWS", "20"))
 """Random cuttings; a thousand take some six minutes."""
 DTYPES = ["int8", "uint16", "int32", "uint64", "float16", "float32", "float64"]
 LENGTHS = [0, 1, 5, 100, 4000, 4096, 5000, 9000, 70_000]
