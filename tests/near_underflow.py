@@ -265,3 +265,29 @@ def falling(count: int, length: int) -> NDArray[np.float32]:
         place = 3 * RUN + number % (RUN - 1)
         row[place : place + 2] = -100, 60
     return np.ldexp(np.float32(1), exponents).astype(np.float32)
+
+
+def smallest_normals(dtype: str, slices: int, length: int) -> NDArray[Any]:
+    """Return short slices in which a result is the smallest normal number, of either sign, at each place in turn.
+
+    In a left fold it is a zero, but for a first element, and stays one when the next element lifts it.
+    """
+    low = np.finfo(dtype).minexp
+    exponents = np.zeros((2 * length, length), np.int64)
+    for number, row in enumerate(exponents):
+        place = number % length
+        row[0] = low // 2
+        row[place] += low - row[0] if place > 0 else low - low // 2
+        row[place + 1 : place + 2] = -low // 2
+    x = np.ldexp(1.0, exponents)
+    x[length:, 0] *= -1
+    return np.resize(x, (slices, length)).astype(dtype)
+
+
+def peaks_of_products(dtype: str) -> NDArray[Any]:
+    """Return slices in which only one result overflows, at each place of the second run in turn, and no r does."""
+    high = np.finfo(dtype).maxexp
+    exponents = np.zeros((RUN, 3 * RUN), np.int64)
+    for place, row in enumerate(exponents):
+        row[0], row[RUN + place], row[RUN + place + 1] = high - 8, 20, -20
+    return np.ldexp(1.0, exponents).astype(dtype)

@@ -23,7 +23,7 @@ from .mutation.alterations import alterations
 from .mutation.bench import Bench
 from .mutation.selection import near_underflow_trials
 from .mutation.trials import Trial
-from .near_underflow import KINDS, kinds_of, near_underflow
+from .near_underflow import KINDS, kinds_of, near_underflow, peaks_of_products, smallest_normals
 
 FLOATS = ("float16", "float32", "float64")
 
@@ -209,6 +209,29 @@ def test_short_slices(device: Device, dtype: str, length: int) -> None:
     check_scan(device, x, "product", 1)
     check_scan(device, x, "product", 1, exclusive=True, reverse=True)
     check_scan(device, np.ascontiguousarray(x[:300].T), "product", 0)
+
+
+@pytest.mark.parametrize("length", [2, 3, 5, 16])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_smallest_normal_number_is_a_zero_in_left_folds(device: Device, dtype: str, length: int) -> None:
+    """In slices of a run, few and so many that an invocation has several, and in runs of longer slices."""
+    for slices in (2 * length, 2**16 // length + 1):
+        x = smallest_normals(dtype, slices, length)
+        right = reference.cumulative(x, "product", axis=1)
+        got = scan(device, x, "product", 1)
+        assert reference.first_difference(got, right) is None
+    for number, row in enumerate(got[: 2 * length]):
+        assert np.flatnonzero(row == 0).tolist() == list(range(max(1, number % length), length))
+        assert (np.signbit(row) == (number >= length)).all()
+    check_scan(device, np.concatenate([np.ones((2 * length, 5000), dtype), x[: 2 * length]], axis=1), "product", 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_result_that_alone_overflows(device: Device, kernel: str, dtype: str) -> None:
+    x = peaks_of_products(dtype)
+    assert np.isinf(reference.cumulative(x, "product", axis=1)[:, -1]).all()
+    check_scan(device, x, "product", 1, kernel=kernel)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

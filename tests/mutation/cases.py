@@ -18,7 +18,7 @@ from dmlgpu.layout import Layout
 from dmlgpu.planning.problem import Precision, ScanProblem
 
 from ..harness import numbers
-from ..near_underflow import KINDS, falling, near_underflow
+from ..near_underflow import KINDS, falling, near_underflow, peaks_of_products, smallest_normals
 from ..test_compensated import borders, wide
 from ..test_exceptional import (
     barely,
@@ -116,6 +116,8 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "lengths": numbers,
     "numbers": numbers,
     "wide": lambda shape, _, __: wide(shape),
+    "smallest_normals": lambda shape, dtype, _: smallest_normals(dtype, *shape),
+    "peaks_of_products": lambda _, dtype, __: peaks_of_products(dtype),
     **{f"near {kind}": _near(kind) for kind in KINDS},
 }
 

@@ -167,6 +167,11 @@ def near_underflow_trials() -> Iterator[_Choice]:
             yield own_scan(family, "float16", "product", shape, 0, "slices"), {"near_elements": 2**31}
     for way in KERNELS:
         yield own_scan("falling", "float32", "product", (15, 4200), 1, way), {}
+    for dtype in ("float32", "float64"):
+        for shape in ((32, 16), (2**15, 3)):
+            yield own_scan("smallest_normals", dtype, "product", shape, 1, "slices"), {}
+        for way in KERNELS:
+            yield own_scan("peaks_of_products", dtype, "product", (16, 48), 1, way), {}
 
 
 def _compensated() -> Iterator[Case]:
