@@ -594,6 +594,7 @@ TABLE: dict[str, Row] = {
     "Device.use": Row(entered(method("device", "use")), {"buffers": NO_BUFFER}),
     "Device.check": Row(method("device", "check"), {"buffers": NO_BUFFER}),
     "Device.mark_lost": Row(lambda bench, changed: dmlgpu.Device(bench.device.description).mark_lost()),
+    "Device.end_waits": Row(method("device", "end_waits")),
     "Device.lost": Row(method("device", "lost")),
     "Device.subnormals": Row(method("device", "subnormals")),
     "Device.batch": Row(entered(method("device", "batch"))),

@@ -492,6 +492,28 @@ class TestLostWhileWaiting:
         with pytest.raises(DeviceLostError):
             asyncio.run(read_back(array, act))
 
+    def test_a_task_is_told_though_wgpu_never_tells(self, lonely: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As happened once on a busy machine: the mapping was not settled when the device was destroyed, nor later."""
+        array = dmlgpu.asarray(X, lonely)
+        lonely.gpu_device._poller._poll_func = lambda _block: None
+
+        def act(task: asyncio.Task[Any]) -> None:
+            assert not task.done()
+            (promise,) = lonely._transfers._awaited
+            kind = type(promise)
+            real = kind._wgpu_set_error
+
+            def only_ours(self: Any, error: Exception) -> None:
+                if str(error) == "the device was destroyed":
+                    real(self, error)
+
+            monkeypatch.setattr(kind, "_wgpu_set_input", lambda *_: None)
+            monkeypatch.setattr(kind, "_wgpu_set_error", only_ours)
+            lonely.gpu_device.destroy()
+
+        with pytest.raises(DeviceLostError):
+            asyncio.run(asyncio.wait_for(read_back(array, act), 60))
+
     def test_ctrl_c_ends_the_wait(self, any_device: Device, small_chunks: int, monkeypatch: pytest.MonkeyPatch) -> None:
         array = dmlgpu.asarray(X, any_device)
         real = transfers.settled

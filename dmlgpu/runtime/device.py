@@ -274,6 +274,12 @@ class Device:
         """Remember that the device is being destroyed, so that no call waits for it."""
         self._lost = not self._released
 
+    def end_waits(self) -> None:
+        """End what awaits the device, which is destroyed."""
+        transfers = getattr(self, "_transfers", None)  # not there while the device is being set up
+        if transfers is not None:
+            transfers.end_waits()
+
     def lost(self) -> bool:
         """Whether the device cannot be used any longer: released, destroyed below, or given up by the driver."""
         with self.section:

@@ -25,7 +25,7 @@ from . import memory
 from .executor import Executor
 from .measured import usable_cores
 from .memory import Buffer, Memory, Pool
-from .wgpu_private import ask_for_news, cancel_mapping, fill_mapped, map_submitted, map_to_write, settled
+from .wgpu_private import ask_for_news, cancel_mapping, fill_mapped, map_submitted, map_to_write, reject, settled
 
 __all__ = ["Transfers", "copy_array", "fill"]
 
@@ -71,6 +71,7 @@ class Transfers:
         self._executor = executor
         self._pools = pools
         self._lost = lost
+        self._awaited: set[Any] = set()
         self._largest: int = gpu_device.limits["max-buffer-size"] // 8 * 8
 
     @property
@@ -163,6 +164,11 @@ class Transfers:
     def _mapped(self, gpu_buffer: Any, promise: Any) -> mapped:
         return mapped(self._gpu_device, gpu_buffer, promise, self._lost)
 
+    def end_waits(self) -> None:
+        """End what awaits a mapping, because the device is destroyed: wgpu may never tell of it."""
+        for promise in list(self._awaited):
+            reject(promise, "the device was destroyed")
+
     async def read_async(
         self,
         use: Callable[..., AbstractContextManager[None]],
@@ -186,10 +192,14 @@ class Transfers:
                     stage = self._pools.readback.take(part.size + 4)
                     begun = self._begin(buffer.gpu_buffer, offset + start, part.size, stage)
                     promise = begun.promise
+                self._awaited.add(promise)
                 try:
                     await promise
                 except RuntimeError as error:
-                    raise no_access(error) from error
+                    with use():  # which says so where the device is lost
+                        raise no_access(error) from error
+                finally:
+                    self._awaited.discard(promise)
                 with use():
                     check_access(self._lost)
                     begun.take(part)

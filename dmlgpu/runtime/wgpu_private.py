@@ -33,6 +33,7 @@ __all__ = [
     "native_version",
     "owner_of",
     "parse_c_types",
+    "reject",
     "set_companion",
     "settled",
     "timestamp_period",
@@ -190,7 +191,7 @@ def end_calls_before_destroy(gpu_device: Any, device: Any) -> None:
     gpu_device : wgpu.GPUDevice
         The device.
     device : Device
-        Its `section` and `mark_lost`. It is not kept alive.
+        Its `section`, `mark_lost` and `end_waits`. It is not kept alive.
     """
     get_gpu_device, get_device = weakref.ref(gpu_device), weakref.ref(device)
 
@@ -204,6 +205,7 @@ def end_calls_before_destroy(gpu_device: Any, device: Any) -> None:
         with device.section:
             type(gpu_device).destroy(gpu_device)
             ask_for_news(gpu_device)  # so that promises which are awaited are settled
+            device.end_waits()
 
     with suppress(AttributeError):  # a device that takes no attributes is destroyed as it is
         gpu_device.destroy = destroy
@@ -272,6 +274,18 @@ def ask_for_news(gpu_device: Any) -> None:
     """Have wgpu-native settle what promises it can, in case wgpu-py's thread that asks it has ended."""
     with suppress(AttributeError, wgpu.GPUError):
         gpu_device._poll()
+
+
+def reject(promise: Any, reason: str) -> None:
+    """Have a promise that is pending raise RuntimeError to who awaits it; what wgpu says of it later is ignored."""
+    with suppress(AttributeError):
+        if promise._state == "pending":
+            _callbacks.append(promise._keepalive)
+            promise._wgpu_set_error(RuntimeError(reason))
+
+
+_callbacks: list[Any] = []
+"""What wgpu-native may call as long as the process lives: a rejected promise forgets its callback."""
 
 
 def cancel_mapping(gpu_device: Any, gpu_buffer: Any, promise: Any) -> None:
