@@ -179,6 +179,7 @@ def test_processes_and_a_worker_that_dies(device: dmlgpu.Device, client: Any, tm
         (lambda: da.zeros(9000, dtype="complex64"), ArrayTypeError, r"^x has dtype complex64"),
         (lambda: da.ones((3, 9000)), AxisError, r"^axis=None needs an array of 1 dimension"),
         (lambda: (lambda y: y[y > 0])(da.ones(9000)), ArgumentError, r"^x has chunks of unknown size \(nan\): call"),
+        (lambda: da.ones((1,) * 8 + (9000,)), ArgumentError, r"^x has 9 dimensions; at most 8 are supported: reshape"),
         (lambda: dask.delayed(np.ones)(3), ArrayTypeError, r"^x is .*: of dask's collections only arrays are taken$"),
     ],
 )
@@ -202,9 +203,15 @@ def test_arguments(options: dict[str, Any], error: type[DmlGpuError], text: str)
         dmlgpu.cumulative_sum(da.ones(9000, chunks=2000), **options)
 
 
-def test_an_open_device_is_not_sent_to_workers(device: dmlgpu.Device) -> None:
-    with pytest.raises(ArrayTypeError, match=r"^device is .*, which cannot be sent to dask's workers: give a part"):
-        dmlgpu.cumulative_sum(da.ones(9000, chunks=2000), device=device)
+def test_devices_that_cannot_be_sent_to_workers(device: dmlgpu.Device) -> None:
+    for wrong in (device, True, 1.5):
+        with pytest.raises(ArrayTypeError, match=r"^device is .*, which cannot be sent to dask's workers: give a part"):
+            dmlgpu.cumulative_sum(da.ones(9000, chunks=2000), device=wrong)
+
+
+def test_a_rounding_of_bool_is_refused_before_it_is_computed() -> None:
+    with pytest.raises(ArrayTypeError, match=r"^x has dtype bool, which has nothing to round"):
+        dmlgpu.round(da.ones(9000, dtype=bool))
 
 
 def test_workers_that_treat_subnormals_in_different_ways_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..dtypes import by_dtype
 from ..errors import ArgumentError, ArrayTypeError, with_type
-from ..layout import ceil_div
+from ..layout import MAX_DIMENSIONS, ceil_div
 from ..lazy import resolve_device
 from ..planning.pieces import CARRY_WORDS
 from ..planning.problem import Operator, Precision
@@ -44,8 +44,10 @@ def check_chunks(x: dask.array.Array, device: object) -> None:
         raise ArrayTypeError(f"x is {with_type(x)}: of dask's collections only arrays are taken")
     if np.isnan([size for sizes in x.chunks for size in sizes]).any():
         raise ArgumentError("x has chunks of unknown size (nan): call x.compute_chunk_sizes() first")
+    if x.ndim > MAX_DIMENSIONS:
+        raise ArgumentError(f"x has {x.ndim} dimensions; at most {MAX_DIMENSIONS} are supported: reshape or squeeze it")
     by_dtype(x.dtype, "x")
-    if device is not None and not isinstance(device, str | int):
+    if device is not None and (isinstance(device, bool) or not isinstance(device, str | int)):
         raise ArrayTypeError(
             f"device is {with_type(device)}, which cannot be sent to dask's workers: give a part of an adapter's "
             "summary, or its index"

@@ -336,13 +336,12 @@ def round(
     if _is_dask(x):
         from .chunked import round_chunks
 
-        return cast("NDArray[Any]", round_chunks(x, mode, out, device))
+        later = cast("NDArray[Any]", round_chunks(x, mode, out, device))
+        _check_roundable(by_dtype(later.dtype, "x"))
+        return later
     array = _checked(x)
     element = by_dtype(array.dtype)
-    if element == BOOL:
-        raise ArrayTypeError(
-            "x has dtype bool, which has nothing to round: convert it with astype, or leave it as it is"
-        )
+    _check_roundable(element)
 
     def operate(source: Tensor, target: Tensor) -> None:
         with copied_if_overlapping(source, target) as readable:
@@ -358,6 +357,13 @@ def round(
         np.copyto(host, array)
         return host if out is None else out
     return _execute(array, operate, result, in_place=True)
+
+
+def _check_roundable(element: ElementType) -> None:
+    if element == BOOL:
+        raise ArrayTypeError(
+            "x has dtype bool, which has nothing to round: convert it with astype, or leave it as it is"
+        )
 
 
 class _Scan(NamedTuple):  # which is made and hashed quicker than a dataclass
