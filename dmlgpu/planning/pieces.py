@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from .dispatch import Pass, Plan
 from .plan import plan_problem
 from .problem import ScanProblem
+from .software import policy_of
 from .windows import TILE, Limits
 
 __all__ = ["CARRY_WORDS", "PiecePlan", "max_bytes", "max_length", "max_slices", "plan_piece"]
@@ -17,7 +18,6 @@ CARRY_WORDS = 8
 _SLICE_WORDS = {"scan_rows": CARRY_WORDS, "scan_tiles": 2 * CARRY_WORDS, "scan_serial_tiles": 2 * CARRY_WORDS}
 """Words between the carries of neighbouring slices, at the start of the scratch memory, by the kernel that writes."""
 
-_MANY_ROWS = 256
 _MOST_WORDS_A_SLICE = 2 * CARRY_WORDS + 12 + 4
 """Scratch memory of a slice in a piece of a single tile, rounded up."""
 
@@ -79,7 +79,7 @@ def plan_piece(
         Whether they have elements after it, for which a carry is left; its length is a multiple of `TILE` then.
     """
     assert not unfinished or problem.axis.size % TILE == 0
-    kernel = "serial" if limits.software else "rows" if problem.slices >= _MANY_ROWS else "tiles"
+    kernel = policy_of(limits).kernel_of_pieces(problem.slices)
     plan = plan_problem(problem, limits, one_buffer=one_buffer, kernel=kernel)
     params = [one.params for one in plan.passes]
     assert all(each["count"] == problem.slices for each in params), "the carries of all slices are there at once"

@@ -52,6 +52,10 @@ class GpuPolicy:
             return "slices"
         return "rows" if problem.slices >= _MANY_ROWS or problem.axis.size <= TILE else "tiles"
 
+    def kernel_of_pieces(self, slices: int) -> str:
+        """Return the way to scan a piece of so many slices, which begins and ends with a carry for each."""
+        return "rows" if slices >= _MANY_ROWS else "tiles"
+
     def packs(self, problem: ScanProblem) -> bool:
         """Whether an invocation may take several short slices: neighbours would read far from each other."""
         return False
@@ -86,6 +90,10 @@ class SoftwarePolicy(GpuPolicy):
         if length <= _SHORT_SLICE or slices >= many or slices * length <= _FEW_ELEMENTS:
             return "slices"
         return "serial" if in_place or slices * length >= _MANY_ELEMENTS else "chain"
+
+    def kernel_of_pieces(self, slices: int) -> str:
+        """Return the way to scan a piece of so many slices, which begins and ends with a carry for each."""
+        return "serial"
 
     def packs(self, problem: ScanProblem) -> bool:
         """Whether an invocation may take several short slices: not where those of a few elements are whole vectors."""
