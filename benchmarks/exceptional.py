@@ -34,7 +34,7 @@ UNCHECKED = {CHECKED: "const EXCEPTIONS = false;", "const EXACT = !EXCEPTIONS;":
 WITHOUT_RANGE = {
     "const SMALL = 2u * NORMAL;": "const SMALL = 0u;",
     "magnitude(a) < least)": "false)",
-    "min(magnitude(result), magnitude(element)) < least)": "false)",
+    "smallest < least)": "false)",
     "is_tiny(size))": "false)",
     "min(element, magnitude(item))": "ONE",
     "smaller(before.smallest, size)": "size_of(identity())",

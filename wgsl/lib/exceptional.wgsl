@@ -62,7 +62,11 @@ fn take(a: Accumulator, b: Accumulator) -> Accumulator {
 // What an element made, where neither was checked.
 fn admitted(element: Accumulator, result: Accumulator) -> Accumulator {
     if (EXCEPTIONS && product) {
-        return select(result, not_a_number(), min(magnitude(result), magnitude(element)) < least);
+        var smallest = magnitude(result);
+        if (SMALL_ELEMENTS) {
+            smallest = min(smallest, magnitude(element));
+        }
+        return select(result, not_a_number(), smallest < least);
     }
     return result;
 }
