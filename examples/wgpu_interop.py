@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import wgpu
+import wgpu.utils
 
 import dmlgpu
-from dmlgpu import directml as dml
 
 CELLS = 1000
 POINTS = 50_000
@@ -59,13 +59,8 @@ class Pass:
         compute.end()
 
 
-def binding(buffer: Any) -> dml.DML_BINDING_DESC:
-    return dml.DML_BINDING_DESC(dml.DML_BINDING_TYPE_BUFFER, dml.DML_BUFFER_BINDING(buffer))
-
-
 def main() -> None:
-    # The program's own device, as pygfx or any other wgpu program has one. This one heeds DMLGPU_ADAPTER.
-    device = dmlgpu.default_device().description.adapter.request_device_sync()
+    device = wgpu.utils.get_default_device()  # the program's own, or that of pygfx or another library
     points = np.random.default_rng(0).random(POINTS, dtype=np.float32)
     usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC
     point_buffer = device.create_buffer_with_data(data=points, usage=usage)
@@ -74,23 +69,14 @@ def main() -> None:
     count = Pass(device, COUNT, [point_buffer, counts], POINTS)
     fill = Pass(device, FILL, [offsets, cell_of], CELLS)
 
-    # The scan, bound once to the program's buffers, recorded in every frame.
-    dml_device = dml.DMLCreateDevice(device)
-    tensor = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_UINT32, Sizes=(CELLS,))
-    desc = dml.DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(tensor, tensor, Axis=0, HasExclusiveSum=True)
-    scan = dml_device.CompileOperator(dml_device.CreateOperator(desc))
-    table = dml_device.CreateBindingTable(dml.DML_BINDING_TABLE_DESC(scan))
-    table.BindInputs(1, binding(counts))
-    table.BindOutputs(1, binding(offsets))
-    scratch = scan.GetBindingProperties().TemporaryResourceSize
-    if scratch:
-        table.BindTemporaryResource(binding(device.create_buffer(size=scratch, usage=usage)))
-    recorder = dml_device.CreateCommandRecorder()
+    # The program's buffers as arrays, without a copy.
+    counted = dmlgpu.from_wgpu(counts, CELLS, "uint32")
+    starts = dmlgpu.from_wgpu(offsets, CELLS, "uint32")
 
     # A frame.
     encoder = device.create_command_encoder()
     count.record(encoder)
-    recorder.RecordDispatch(encoder, scan, table)
+    dmlgpu.cumulative_sum(counted, exclusive=True, out=starts, encoder=encoder)
     fill.record(encoder)
     device.queue.submit([encoder.finish()])
 
@@ -98,9 +84,8 @@ def main() -> None:
     expected = np.sort((points * np.float32(CELLS)).astype(np.uint32))
     print("points sorted into cells by one submission:", bool(np.array_equal(sorted_cells, expected)))
 
-    # The array functions work on the same buffers, between the program's submissions.
-    array = dmlgpu.from_wgpu(counts, (10, CELLS // 10), "uint32")
-    running = dmlgpu.cumulative_sum(array, axis=1, dtype="uint32")
+    # Without an encoder the functions run at once, between the program's submissions.
+    running = dmlgpu.cumulative_sum(counted.reshape(10, CELLS // 10), axis=1, dtype="uint32")
     print("points in each tenth of the grid:", *running[:, -1].numpy())
 
 

@@ -49,8 +49,11 @@ GALLERY = {
     "directml_hello": "DirectML's own way: operators, binding tables and a command recorder.",
     "directmlx": "A small graph builder over DirectML's operators.",
     "wgpu_interop": "A prefix sum between compute passes of your own, without a copy.",
+    "equalise": "A picture equalised in one submission: histogram, cumulative distribution, lookup.",
 }
 """The programs of examples/, in the gallery's order."""
+PICTURES = ("demo", "equalise")
+"""Those that draw."""
 
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
 
@@ -148,7 +151,7 @@ class Site:
         for name, title in GALLERY.items():
             program = Path("examples") / f"{name}.py"
             self.programs.add(program)
-            arguments = ["--output", str(pictures / "demo.png")] if name == "demo" else []
+            arguments = ["--output", str(pictures / f"{name}.png")] if name in PICTURES else []
             done = subprocess.run(
                 [sys.executable, str(ROOT / program), *arguments],
                 cwd=self.folder,
@@ -160,7 +163,7 @@ class Site:
             if done.returncode:
                 raise SystemExit(f"docs_site.py: {program} ended with exit status {done.returncode}:\n{done.stderr}")
             printed = done.stdout.replace(str(pictures), "examples/output")
-            picture = f"![{title}](gallery/demo.png)\n\n" if name == "demo" else ""
+            picture = f"![{title}](gallery/{name}.png)\n\n" if name in PICTURES else ""
             parts.append(
                 f"## {name}\n\n{title} [The program](programs/{program}.md)\n\n{picture}```text\n{printed}```\n"
             )

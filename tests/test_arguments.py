@@ -441,6 +441,7 @@ SCAN = {
     "reverse": (is_flag,),
     "out": (is_nothing,),
     "device": (is_device,),
+    "encoder": (is_nothing,),
 }
 ONE_DIMENSION = (array_rule(lambda x: x.ndim == 1), "x|this array")
 FROM_WGPU = {"buffer": lambda b: b.gpu_buffer, "shape": (2, 3), "dtype": "float32"}
@@ -464,6 +465,7 @@ TABLE: dict[str, Row] = {
             "mode": (is_mode,),
             "out": (is_nothing,),
             "device": (is_device,),
+            "encoder": (is_nothing,),
         },
     ),
     "asarray": Row(
@@ -598,6 +600,10 @@ TABLE: dict[str, Row] = {
     "Device.lost": Row(method("device", "lost")),
     "Device.subnormals": Row(method("device", "subnormals")),
     "Device.batch": Row(entered(method("device", "batch"))),
+    "Device.recording": Row(
+        entered(method("device", "recording", encoder=lambda b: b.device.gpu_device.create_command_encoder())),
+        {"encoder": (never,)},
+    ),
     "Device.release": Row(lambda bench, changed: dmlgpu.Device(bench.device.description).release()),
 }
 

@@ -12,13 +12,17 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+import dmlgpu
+
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 
 
 def run(script: str, *arguments: str, cwd: Path) -> str:
     """Run an example in a process of its own; return its standard output."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    # The examples of wgpu programs open wgpu's default device: here the one that is tested.
+    adapter = dmlgpu.default_device().summary
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "WGPUPY_WGPU_ADAPTER_NAME": adapter}
     command = [sys.executable, str(EXAMPLES / script), *arguments]
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, f"{script}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
@@ -99,6 +103,21 @@ def test_wgpu_interop_sorts_in_one_submission(tmp_path: Path) -> None:
         (np.random.default_rng(0).random(50_000, dtype=np.float32) * np.float32(1000)).astype(int) // 100
     )
     assert f"points in each tenth of the grid: {' '.join(map(str, counts))}\n" in output
+
+
+def test_equalise_draws_the_picture_that_numpy_computes(tmp_path: Path) -> None:
+    output = run("equalise.py", "-o", "picture.png", cwd=tmp_path)
+    assert output.startswith("one submission gives NumPy's picture: True\n")
+    assert "Picture: picture.png\n" in output
+    from matplotlib.image import imread
+
+    picture = imread(tmp_path / "picture.png")
+    before, after = np.hsplit(picture, 2)
+    assert picture.shape == (512, 1024)
+    assert np.ptp(before) < 0.3
+    assert np.ptp(after) > 0.95
+    greys = (np.bincount((after * 255).astype(int).reshape(-1), minlength=256).cumsum() / after.size)[[64, 128, 192]]
+    assert np.abs(greys - [0.25, 0.5, 0.75]).max() < 0.06  # an even spread
 
 
 def test_directml_structs_computes_and_shows_an_error(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -15,8 +16,10 @@ from numpy.typing import NDArray
 import dmlgpu
 from dmlgpu import directml as dml
 from dmlgpu import reference
-from dmlgpu.dtypes import ELEMENT_TYPES
+from dmlgpu.dtypes import ELEMENT_TYPES, by_name
 from dmlgpu.errors import ArgumentError, ArrayTypeError, DeviceReleasedError, DirectMLError, ReleasedArrayError
+from dmlgpu.layout import Layout
+from dmlgpu.planning.problem import Operator, scan_problem
 
 from .harness import numbers
 
@@ -365,6 +368,242 @@ def test_array_functions_between_submissions_of_the_caller(gpu: Any) -> None:
         expected = reference.cumulative(expected * np.float32(2) + np.float32(1), "sum", axis=0, reverse=True)
     assert array.numpy().tobytes() == expected.tobytes()
     assert contents(gpu, buffer).view(np.float32).tobytes() == expected.tobytes()
+
+
+# Recorded into the caller's encoder
+
+
+@pytest.fixture
+def submissions(monkeypatch: pytest.MonkeyPatch, gpu: Any) -> list[int]:
+    """Return a list that gets an element for each submission to the caller's device."""
+    made: list[int] = []
+    submit = gpu.queue.submit
+
+    def counted(command_buffers: list[Any]) -> Any:
+        made.append(len(command_buffers))
+        return submit(command_buffers)
+
+    monkeypatch.setattr(gpu.queue, "submit", counted)
+    return made
+
+
+RECORDED: list[tuple[str, Any, dict[str, Any], Any]] = [
+    ("cumulative_sum", "float32", {"axis": 1}, lambda x: reference.cumulative(x, "sum", axis=1)),
+    (
+        "cumulative_sum",
+        "float32",
+        {"axis": 0, "exclusive": True, "reverse": True},
+        lambda x: reference.cumulative(x, "sum", axis=0, exclusive=True, reverse=True),
+    ),
+    ("cumulative_sum", "int16", {"axis": 1}, lambda x: np.cumsum(x, axis=1, dtype=np.int64)),  # which is converted
+    (
+        "cumulative_sum",
+        "int32",
+        {"axis": 1, "dtype": "int32", "include_initial": True},
+        lambda x: np.insert(np.cumsum(x, axis=1, dtype=np.int32), 0, 0, axis=1),
+    ),
+    ("cumulative_prod", "float32", {"axis": 1}, lambda x: reference.cumulative(x, "product", axis=1)),
+    ("round", "float32", {"mode": "half_away"}, lambda x: reference.round(x, "half_away")),
+    ("round", "int8", {}, lambda x: x),  # a copy
+]
+
+
+@pytest.mark.parametrize("in_a_pass", [False, True])
+@pytest.mark.parametrize("shape", [(2, 30), (3, 9000), (1, 70_000)])
+@pytest.mark.parametrize(("name", "dtype", "options", "expected"), RECORDED)
+def test_what_is_recorded_runs_when_the_caller_submits(
+    gpu: Any,
+    submissions: list[int],
+    name: str,
+    dtype: str,
+    options: dict[str, Any],
+    expected: Any,
+    shape: tuple[int, ...],
+    in_a_pass: bool,
+) -> None:
+    x = numbers(shape, np.dtype(dtype))
+    result = np.asarray(expected(x))
+    source = dmlgpu.from_wgpu(buffer_of(gpu, x), shape, dtype)
+    target = buffer_of(gpu, np.full(result.shape, 7, result.dtype))
+    out = dmlgpu.from_wgpu(target, result.shape, result.dtype)
+    encoder = gpu.create_command_encoder()
+    into = encoder.begin_compute_pass() if in_a_pass else encoder
+    function = getattr(dmlgpu, name)
+    assert function(source, **options, out=out, encoder=into) is out
+    new = function(source, **options, encoder=into)
+    if in_a_pass:
+        into.end()
+    assert submissions == []
+    command_buffer = encoder.finish()
+    assert contents(gpu, target)[: result.nbytes].tobytes() == np.full(result.shape, 7, result.dtype).tobytes()
+    submissions.clear()  # of reading back
+    gpu.queue.submit([command_buffer])
+    assert submissions == [1]
+    assert contents(gpu, target)[: result.nbytes].tobytes() == result.tobytes()
+    assert new.numpy().tobytes() == result.tobytes()
+
+
+@pytest.mark.parametrize("in_a_pass", [False, True])
+def test_recordings_into_one_encoder_read_each_others_results(
+    gpu: Any, submissions: list[int], in_a_pass: bool
+) -> None:
+    x = numbers((4, 5000), np.dtype(np.float32))
+    buffer = buffer_of(gpu, x)
+    array = dmlgpu.from_wgpu(buffer, x.shape, "float32")
+    before, after = Scale(gpu, buffer, 2.0), Scale(gpu, buffer, 0.5)
+    encoder = gpu.create_command_encoder()
+    before.record(encoder)
+    into = encoder.begin_compute_pass() if in_a_pass else encoder
+    rows = dmlgpu.cumulative_sum(array, axis=1, encoder=into)
+    both = dmlgpu.cumulative_sum(rows[:, ::-1], axis=0, exclusive=True, encoder=into)
+    dmlgpu.round(both, out=array, encoder=into)
+    if in_a_pass:
+        into.end()
+    after.record(encoder)
+    assert submissions == []
+    gpu.queue.submit([encoder.finish()])
+    expected = reference.cumulative(x * np.float32(2) + np.float32(1), "sum", axis=1)
+    expected = reference.cumulative(expected[:, ::-1], "sum", axis=0, exclusive=True)
+    assert both.numpy().tobytes() == expected.tobytes()
+    expected = reference.round(expected, "half_even") * np.float32(0.5) + np.float32(1)
+    assert contents(gpu, buffer).view(np.float32).tobytes() == expected.tobytes()
+
+
+def test_a_recorded_result_may_overlap_its_input(gpu: Any) -> None:
+    x = np.arange(6000, dtype=np.int32)
+    buffer = buffer_of(gpu, x)
+    encoder = gpu.create_command_encoder()
+    source, out = (dmlgpu.from_wgpu(buffer, 5000, "int32", offset=4 * start) for start in (0, 1000))
+    dmlgpu.cumulative_sum(source, out=out, encoder=encoder)
+    gpu.queue.submit([encoder.finish()])
+    assert contents(gpu, buffer).view(np.int32)[1000:].tolist() == np.cumsum(x[:5000]).tolist()
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_memory_that_was_recorded_waits_for_the_submission(gpu: Any, device: dmlgpu.Device, own: bool) -> None:
+    """Dropped, released or given to other arrays: nothing of it reaches the commands."""
+    where = device if own else dmlgpu.Device.wrap(gpu)
+    x = numbers((20_000,), np.dtype(np.float32))
+    target = buffer_of(where.gpu_device, np.zeros_like(x))
+    source = dmlgpu.asarray(x, where)
+    encoder = where.gpu_device.create_command_encoder()
+    dropped = dmlgpu.cumulative_sum(source, encoder=encoder)
+    dmlgpu.round(dropped, out=dmlgpu.from_wgpu(target, x.shape, "float32", device=where), encoder=encoder)
+    source.numpy()  # which maps memory that is not recorded
+    source.release()
+    del dropped
+    gc.collect()
+    for _ in range(3):
+        other = dmlgpu.asarray(np.full_like(x, 9), where)
+        assert dmlgpu.cumulative_sum(other)[-1].numpy() == 9 * 20_000
+    dmlgpu.cumulative_sum(np.full_like(x, 9), device=where)
+    where.gpu_device.queue.submit([encoder.finish()])
+    expected = reference.round(reference.cumulative(x, "sum", axis=0), "half_even")
+    assert contents(where.gpu_device, target).view(np.float32).tobytes() == expected.tobytes()
+
+
+def test_what_a_batch_has_not_submitted_yet_comes_first(gpu: Any) -> None:
+    device = dmlgpu.Device.wrap(gpu)
+    x = numbers((3000,), np.dtype(np.float32))
+    layout = Layout.packed(x.shape)
+    problem = scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis=0)
+    target = device.wrap_buffer(buffer_of(gpu, np.zeros_like(x)))
+    encoder = gpu.create_command_encoder()
+    with device.batch():
+        temporary = device.recycled(x.nbytes, temporary=True)
+        device.upload(temporary, 0, x)
+        device.run(problem, temporary, temporary)
+        with device.recording(encoder):
+            device.run(problem, temporary, target)
+        gpu.queue.submit([encoder.finish()])
+    expected = reference.cumulative(reference.cumulative(x, "sum", axis=0), "sum", axis=0)
+    assert contents(gpu, target.gpu_buffer).view(np.float32).tobytes() == expected.tobytes()
+
+
+def test_an_encoder_that_is_never_submitted_changes_nothing(gpu: Any) -> None:
+    data = np.arange(5000, dtype=np.int32)
+    buffer = buffer_of(gpu, data)
+    array = dmlgpu.from_wgpu(buffer, 5000, "int32")
+    for _ in range(200):
+        dmlgpu.cumulative_sum(array, dtype="int32", out=array, encoder=gpu.create_command_encoder())
+    assert contents(gpu, buffer).view(np.int32).tolist() == data.tolist()
+    check_works(gpu)
+
+
+def test_nothing_is_recorded_for_an_empty_array(gpu: Any) -> None:
+    empty = dmlgpu.asarray(np.zeros((0, 3), np.float32), gpu)
+    encoder = gpu.create_command_encoder()
+    assert dmlgpu.cumulative_sum(empty, axis=1, encoder=encoder).shape == (0, 3)
+    gpu.queue.submit([encoder.finish()])
+
+
+def test_an_encoder_that_cannot_be_recorded_into(gpu: Any, submissions: list[int]) -> None:
+    buffer = buffer_of(gpu, np.arange(4, dtype=np.int32))
+    x = dmlgpu.from_wgpu(buffer, 4, "int32")
+    finished = gpu.create_command_encoder()
+    ended = finished.begin_compute_pass()
+    ended.end()
+    finished.finish()
+    for encoder, message in (
+        (finished, "encoder is finished or has an open pass, and takes no commands: give a new one"),
+        (ended, "encoder is a pass that has ended, and takes no commands: give a new one"),
+    ):
+        with pytest.raises(ArgumentError, match=message) as caught:
+            dmlgpu.cumulative_sum(x, dtype="int32", out=x, encoder=encoder)
+        assert "\n" not in str(caught.value)
+    for wrong in ("encoder", gpu, gpu.create_command_encoder().finish()):
+        with pytest.raises(ArrayTypeError, match=r"encoder is .* give a wgpu.GPUCommandEncoder"):
+            dmlgpu.cumulative_sum(x, encoder=wrong)
+    assert submissions == []
+    assert x.numpy().tolist() == [0, 1, 2, 3]
+    check_works(gpu)
+
+
+@pytest.mark.parametrize("function", [dmlgpu.cumulative_sum, dmlgpu.cumulative_prod, dmlgpu.round])
+@pytest.mark.parametrize("x", [[1.5, 2.5], np.ones(3), np.ones(3, np.int32)], ids=["list", "float", "int"])
+def test_data_of_the_host_cannot_be_recorded(gpu: Any, function: Any, x: Any) -> None:
+    with pytest.raises(ArrayTypeError, match=r"encoder records work on arrays of its device while x is .* from_wgpu"):
+        function(x, encoder=gpu.create_command_encoder())
+
+
+def test_a_destroyed_buffer_or_device_is_an_error_and_no_abort(device: dmlgpu.Device) -> None:
+    gpu_device = device.description.adapter.request_device_sync()
+    buffer = buffer_of(gpu_device, np.zeros(4, np.float32))
+    x = dmlgpu.from_wgpu(buffer, 4, "float32")
+    good = dmlgpu.from_wgpu(buffer_of(gpu_device, np.zeros(4, np.float32)), 4, "float32")
+    encoder = gpu_device.create_command_encoder()
+    buffer.destroy()
+    with pytest.raises(ReleasedArrayError, match="the wgpu buffer was destroyed"):
+        dmlgpu.cumulative_sum(good, out=x, encoder=encoder)
+    gpu_device.destroy()
+    with pytest.raises(DeviceReleasedError, match="was destroyed or lost"):
+        dmlgpu.cumulative_sum(good, encoder=encoder)
+
+
+def test_two_devices_of_one_adapter_are_told_apart(gpu: Any, device: dmlgpu.Device) -> None:
+    here, there = dmlgpu.Device.wrap(gpu), dmlgpu.Device(device.description)
+    labels = [here.label, there.label, device.label]
+    assert len(set(labels)) == 3
+    assert all(label.startswith(repr(device.summary)) for label in labels)
+    assert repr(there) == f"<dmlgpu.Device {there.label}>"
+    x, other = dmlgpu.asarray([1, 2, 3], here), dmlgpu.asarray([1, 2, 3], there)
+    assert x.__repr__().endswith(f"device={here.label})")
+    encoder = there.gpu_device.create_command_encoder()
+    calls = {
+        f"encoder is of the device {there.label} while the array is on {here.label}": {"encoder": encoder},
+        f"out is on the device {there.label} while x is on {here.label}": {"out": other},
+        f"x is on the device {here.label} while device= names {there.label}": {"device": there},
+    }
+    for message, options in calls.items():
+        with pytest.raises(ArgumentError, match=re.escape(message)):
+            dmlgpu.cumulative_sum(x, **options)
+    scan = dmlgpu.Scan("sum", axis=0, device=there)
+    with pytest.raises(ArgumentError, match=re.escape(f"{here.label} while device= names {there.label}")):
+        scan.push(x)
+    with pytest.raises(ArrayTypeError, match=re.escape(f"{here!r}, not on {there!r}")):
+        there.check(x._tensor.buffer)
+    there.release()
+    check_works(gpu)
 
 
 def test_directml_shares_the_array_faces_device(gpu: Any, device: dmlgpu.Device) -> None:

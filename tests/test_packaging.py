@@ -170,12 +170,15 @@ def test_readme_python(number: int, installed: Environment, tmp_path: Path) -> N
     assert run([installed.python, "-c", code], tmp_path) == shown(output)
 
 
-LARGE = (ROOT / "docs" / "large.md").read_text(encoding="utf-8")
+GUIDES = [
+    pytest.param(code, output, id=f"{page}-{number}")
+    for page in ("large.md", "runtime.md")
+    for number, (code, output) in enumerate(blocks("python", (ROOT / "docs" / page).read_text(encoding="utf-8")))
+]
 
 
-@pytest.mark.parametrize("number", range(len(blocks("python", LARGE))))
-def test_python_of_the_guide_for_pieces(number: int, installed: Environment, tmp_path: Path) -> None:
-    code, output = blocks("python", LARGE)[number]
+@pytest.mark.parametrize(("code", "output"), GUIDES)
+def test_python_of_the_guides(code: str, output: str, installed: Environment, tmp_path: Path) -> None:
     assert output
     assert run([installed.python, "-c", code], tmp_path) == output
 

@@ -199,7 +199,7 @@ def test_to_device(device: dmlgpu.Device) -> None:
 
 
 def test_a_repr_shows_a_few_values(device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    about = f"dtype=int64, device={device.summary!r}"
+    about = f"dtype=int64, device={device.label}"
     assert repr(dmlgpu.asarray([[1, 2], [3, 4]], device)) == f"DeviceArray([[1, 2], [3, 4]], shape=(2, 2), {about})"
     assert repr(dmlgpu.asarray(5, device)) == f"DeviceArray(5, shape=(), {about})"
     assert repr(dmlgpu.asarray(np.zeros((0, 3), np.int64), device)) == f"DeviceArray([], shape=(0, 3), {about})"

@@ -479,7 +479,7 @@ class DeviceArray:
     __invert__ = _no_operator("~")
 
     def __repr__(self) -> str:
-        about = f"shape={self.shape}, dtype={self.dtype}, device={self.device.summary!r}"
+        about = f"shape={self.shape}, dtype={self.dtype}, device={self.device.label}"
         if self.released:
             return f"DeviceArray({about}, released)"
         try:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arguments import choice, flag, integer, one_positional
 from ..dtypes import BOOL, ElementType, by_argument, by_dtype, result_type
-from ..errors import ArgumentError, ArrayTypeError, AxisError, DeviceMemoryError
+from ..errors import ArgumentError, ArrayTypeError, AxisError, DeviceMemoryError, with_type
 from ..layout import Layout, check_sizes, resolve_axis
 from ..lazy import resolve_device
 from ..planning.problem import (
@@ -63,6 +63,7 @@ def cumulative_sum(
     reverse: bool = False,
     out: DeviceArray | None = None,
     device: Device | str | int | None = None,
+    encoder: Any = None,
     precision: PrecisionName = "default",
 ) -> DeviceArray: ...
 
@@ -95,6 +96,7 @@ def cumulative_sum(
     reverse: bool = False,
     out: NDArray[Any] | DeviceArray | None = None,
     device: Device | str | int | None = None,
+    encoder: Any = None,
     precision: PrecisionName = "default",
 ) -> NDArray[Any] | DeviceArray:
     """Return the cumulative sum of the elements along an axis.
@@ -128,6 +130,10 @@ def cumulative_sum(
     device : Device, str, int or None
         An open device, or which adapter to open: part of its summary, or its index. None is the device of `x`, or
         the default device.
+    encoder : wgpu.GPUCommandEncoder or wgpu.GPUComputePassEncoder, optional
+        Only for a DeviceArray `x`: where to record the work, instead of running it. The encoder, or the open pass of
+        one, is of the device of `x`. The result is there when the caller has submitted the commands; see
+        docs/runtime.md.
     precision : {"default", "compensated"}
         Only for results of float32: "compensated" carries what rounding cuts off along, in pairs of float32 with 48
         bits. Results are then within 2 units in the last place of the exact sums unless these cancel to less than
@@ -167,7 +173,7 @@ def cumulative_sum(
     (np.float32(0.0), np.float32(2.0))
     """
     scan = _Scan.checked(Operator.SUM, include_initial, exclusive, reverse, precision)
-    return _scan(scan, x, axis, dtype, out, device)
+    return _scan(scan, x, axis, dtype, _Where(out, device, encoder))
 
 
 @overload
@@ -182,6 +188,7 @@ def cumulative_prod(
     reverse: bool = False,
     out: DeviceArray | None = None,
     device: Device | str | int | None = None,
+    encoder: Any = None,
 ) -> DeviceArray: ...
 
 
@@ -212,6 +219,7 @@ def cumulative_prod(
     reverse: bool = False,
     out: NDArray[Any] | DeviceArray | None = None,
     device: Device | str | int | None = None,
+    encoder: Any = None,
 ) -> NDArray[Any] | DeviceArray:
     """Return the cumulative product of the elements along an axis.
 
@@ -235,7 +243,7 @@ def cumulative_prod(
         Whether to leave each element out of its own product. The first in traversal order is then 1.
     reverse : bool, default False
         Whether to multiply from the highest index to the lowest.
-    out, device
+    out, device, encoder
         As in `cumulative_sum`.
 
     Returns
@@ -259,7 +267,7 @@ def cumulative_prod(
     array([1.  , 1.5 , 0.75, 1.5 ], dtype=float32)
     """
     scan = _Scan.checked(Operator.PRODUCT, include_initial, exclusive, reverse)
-    return _scan(scan, x, axis, dtype, out, device)
+    return _scan(scan, x, axis, dtype, _Where(out, device, encoder))
 
 
 @overload
@@ -270,6 +278,7 @@ def round(
     mode: ModeName = "half_even",
     out: DeviceArray | None = None,
     device: Device | str | int | None = None,
+    encoder: Any = None,
 ) -> DeviceArray: ...
 
 
@@ -292,6 +301,7 @@ def round(
     mode: ModeName = "half_even",
     out: NDArray[Any] | DeviceArray | None = None,
     device: Device | str | int | None = None,
+    encoder: Any = None,
 ) -> NDArray[Any] | DeviceArray:
     """Round every element to an integer.
 
@@ -306,7 +316,7 @@ def round(
         "half_even" rounds to the nearest integer, halves to the even one (DirectML's HALVES_TO_NEAREST_EVEN);
         "toward_zero" drops the fraction (TOWARD_ZERO); "half_away" rounds to the nearest, halves away from zero
         (TOWARD_INFINITY).
-    out, device
+    out, device, encoder
         As in `cumulative_sum`.
 
     Returns
@@ -333,6 +343,7 @@ def round(
     array([-3., -0.,  2.,  3.])
     """
     rounding = choice(mode, "mode", _MODES)
+    _check_encoder(encoder, x)
     if _is_dask(x):
         from .chunked import round_chunks
 
@@ -350,7 +361,7 @@ def round(
             elif readable.buffer is not target.buffer or not readable.layout.same_places(target.layout):
                 assign(readable, target)
 
-    result = _Result(element, array.shape, out, device)
+    result = _Result(element, array.shape, _Where(out, device, encoder))
     if element.kind != "float" and isinstance(array, np.ndarray):  # only a copy: no reason to visit a device
         _check_device(device)
         host = _host_out(result)
@@ -363,6 +374,23 @@ def _check_roundable(element: ElementType) -> None:
     if element == BOOL:
         raise ArrayTypeError(
             "x has dtype bool, which has nothing to round: convert it with astype, or leave it as it is"
+        )
+
+
+class _Where(NamedTuple):
+    """Where a call computes, and where its result goes: arguments of a caller, not checked yet."""
+
+    out: NDArray[Any] | DeviceArray | None
+    device: Device | str | int | None
+    encoder: Any
+
+
+def _check_encoder(encoder: Any, x: object) -> None:
+    """Raise an error for an encoder with data that is not on its device."""
+    if encoder is not None and not isinstance(x, DeviceArray):
+        raise ArrayTypeError(
+            f"encoder records work on arrays of its device while x is {with_type(x)}: give a DeviceArray, made by "
+            "from_wgpu or asarray, or leave encoder= away"
         )
 
 
@@ -416,15 +444,15 @@ def _scan(
     x: ArrayLike | DeviceArray,
     axis: SupportsIndex | None,
     dtype: DTypeLike | None,
-    out: NDArray[Any] | DeviceArray | None,
-    device: Device | str | int | None,
+    where: _Where,
 ) -> NDArray[Any] | DeviceArray:
     """Scan as `cumulative_sum` documents, by either operator."""
+    _check_encoder(where.encoder, x)
     if _is_dask(x):
-        return cast("NDArray[Any]", _scan_dask(scan, x, axis, dtype, out, device))
+        return cast("NDArray[Any]", _scan_dask(scan, x, axis, dtype, where.out, where.device))
     array = _checked(x)
     along = _scan_axis(axis, array.ndim)
-    element = scan_element(by_dtype(array.dtype), dtype, out)
+    element = scan_element(by_dtype(array.dtype), dtype, where.out)
     check_precision(scan.precision, scan.operator, element)
     sizes = list(array.shape)
     sizes[along] += 1 if scan.include_initial else 0
@@ -442,7 +470,7 @@ def _scan(
         if scan.include_initial and identity.layout.count:
             _fill(identity, scan.operator.identity)
 
-    return _execute(array, operate, _Result(element, tuple(sizes), out, device), in_place=False)
+    return _execute(array, operate, _Result(element, tuple(sizes), where), in_place=False)
 
 
 def _is_dask(x: object) -> bool:
@@ -517,12 +545,11 @@ def _fill(target: Tensor, value: int) -> None:
 
 
 class _Result(NamedTuple):
-    """What a call returns: elements of a type, in `out` or in a new array, computed on a device."""
+    """What a call returns: elements of a type, and where they are computed and put."""
 
     element: ElementType
     sizes: tuple[int, ...]
-    out: NDArray[Any] | DeviceArray | None
-    device: Device | str | int | None
+    where: _Where
 
 
 def _execute(
@@ -535,20 +562,21 @@ def _execute(
     """
     check_sizes(result.sizes, "the result")
     if isinstance(array, DeviceArray):
-        device = _device_of(array, result.device)
-        with device.section:
+        device = _device_of(array, result.where.device)
+        encoder = result.where.encoder
+        with device.section if encoder is None else device.recording(encoder):
             array._tensor.check_live()
             made = _device_out(result, device)
             if made.size:
                 operate(array._tensor, made._tensor)
         return made
-    host = None if result.out is None else _host_out(result)
+    host = None if result.where.out is None else _host_out(result)
     if math.prod(result.sizes):
         host = _on_host_data(array, operate, result, host, in_place=in_place)
     else:
-        _check_device(result.device)
+        _check_device(result.where.device)
         host = _host_out(result) if host is None else host
-    return host if result.out is None else result.out
+    return host if result.where.out is None else result.where.out
 
 
 def _on_host_data(
@@ -560,7 +588,7 @@ def _on_host_data(
     in_place: bool,
 ) -> NDArray[Any]:
     """Copy an array to the device, let `operate` work there, and read the result back into `host` or a new array."""
-    device, element, sizes = resolve_device(result.device), result.element, result.sizes
+    device, element, sizes = resolve_device(result.where.device), result.element, result.sizes
     with device.batch():
         source = target = upload(device, array, temporary=True)
         try:
@@ -585,7 +613,7 @@ def _device_of(x: DeviceArray, device: Device | str | int | None) -> Device:
     asked = x.device if device is None else resolve_device(device)
     if asked is not x.device:
         raise ArgumentError(
-            f"x is on the device {x.device.summary!r} while device= names {asked.summary!r}: leave device= away, or "
+            f"x is on the device {x.device.label} while device= names {asked.label}: leave device= away, or "
             "move x with asarray(x, device)"
         )
     return asked
@@ -599,7 +627,7 @@ def _check_device(device: Device | str | int | None) -> None:
 
 def _device_out(result: _Result, device: Device) -> DeviceArray:
     """Return `out`, or a new array."""
-    out = result.out
+    out = result.where.out
     if out is None:
         return DeviceArray(empty(device, result.element, result.sizes))
     if not isinstance(out, DeviceArray):
@@ -608,8 +636,7 @@ def _device_out(result: _Result, device: Device) -> DeviceArray:
         )
     if out.device is not device:
         raise ArgumentError(
-            f"out is on the device {out.device.summary!r} while x is on {device.summary!r}: give an out on the "
-            "device of x"
+            f"out is on the device {out.device.label} while x is on {device.label}: give an out on the device of x"
         )
     _check_places(out, result)
     out._tensor.check_live()
@@ -618,7 +645,7 @@ def _device_out(result: _Result, device: Device) -> DeviceArray:
 
 def _host_out(result: _Result) -> NDArray[Any]:
     """Return `out` as a plain array, as a subclass may index in another way as numpy.matrix does; or a new array."""
-    out = result.out
+    out = result.where.out
     if out is None:
         return host_empty(result.sizes, result.element)
     if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):

@@ -259,7 +259,7 @@ class Scan:
         wanted = None if self._device is None else resolve_device(self._device)
         if home is not None and wanted is not None and wanted is not home:
             raise ArgumentError(
-                f"block is on the device {home.summary!r} while device= names {wanted.summary!r}: leave device= away, "
+                f"block is on the device {home.label} while device= names {wanted.label}: leave device= away, "
                 "or move it with to_device"
             )
         if math.prod(sizes) == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from threading import RLock
@@ -61,9 +62,12 @@ from .wgpu_private import check_process, claim_process, companion_of, end_calls_
 __all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter", "wrap_buffer"]
 
 _setting_up = Section()
+_opened: Counter[str] = Counter()
+"""How many devices there have been, by their adapter's summary."""
 
 _PROBLEMS = ScanProblem | ElementwiseProblem
 _KERNELS = {kernel: kernel for kernel in KERNELS}
+_ENCODERS = wgpu.GPUCommandEncoder | wgpu.GPUComputePassEncoder
 
 _plan = lru_cache(maxsize=256)(plan_problem)
 """Plans are kept, because a plan depends on its arguments alone, and the executor recognises the same object."""
@@ -153,6 +157,8 @@ class Device:
         self._process = os.getpid()
         self._released = False
         self._lost = False
+        _opened[description.summary] += 1
+        self._number = _opened[description.summary]
         self._liveness = Liveness(gpu_device)
         self._wrapped: weakref.WeakValueDictionary[int, Buffer] = weakref.WeakValueDictionary()
         end_calls_before_destroy(gpu_device, self)
@@ -221,6 +227,11 @@ class Device:
         return self.description.summary
 
     @property
+    def label(self) -> str:
+        """What messages call the device: its summary in quotes, with a number from its adapter's second device on."""
+        return repr(self.summary) if self._number == 1 else f"{self.summary!r} #{self._number}"
+
+    @property
     def implementation(self) -> str:
         """The implementation of WebGPU that the device uses, with its version."""
         return wgpu_private.implementation()
@@ -242,7 +253,7 @@ class Device:
 
     def __repr__(self) -> str:
         state = " (lost)" if self._lost else " (released)" if self.released else ""
-        return f"<dmlgpu.Device {self.summary!r}{state}>"
+        return f"<dmlgpu.Device {self.label}{state}>"
 
     def __reduce__(self) -> NoReturn:
         raise ArrayTypeError(
@@ -364,10 +375,13 @@ class Device:
     def recycled(self, nbytes: int, *, temporary: bool = False) -> Buffer:
         """Return memory that may hold anything, as `allocate`.
 
-        Memory for the duration of a call is `temporary`: what is prepared for it is kept for the next call.
+        Memory for the duration of a call is `temporary`: what is prepared for it is kept for the next call. While work
+        is recorded for a caller, see `recording`, all of it is new.
         """
         size, short_lived = count(nbytes, "nbytes"), flag(temporary, "temporary")
         with self.use():
+            if self._executor.is_recording:
+                return self._memory.recorded(self, size)
             return self._memory.temporary(self, size) if short_lived else self._memory.array(self, size)
 
     def allocate_filled(self, data: NDArray[Any]) -> Buffer:
@@ -428,6 +442,28 @@ class Device:
         """Return a context that makes what runs over temporaries in it as few submissions as can be, see `Batch`."""
         return Batch(self)
 
+    def recording(self, encoder: Any) -> Recorded:
+        """Return a context that has what runs in it recorded into a caller's encoder, see `Recorded`.
+
+        Parameters
+        ----------
+        encoder : wgpu.GPUCommandEncoder or wgpu.GPUComputePassEncoder
+            Of this device.
+
+        Raises
+        ------
+        ArrayTypeError, ArgumentError
+            If it is something else, or another device's.
+        """
+        instance(encoder, "encoder", _ENCODERS, "give a wgpu.GPUCommandEncoder, or a wgpu.GPUComputePassEncoder")
+        owner = owner_of(encoder)
+        if owner is not None and owner is not self.gpu_device:
+            raise ArgumentError(
+                f"encoder is of the device {Device.wrap(owner).label} while the array is on {self.label}: give an "
+                "encoder of the array's device"
+            )
+        return Recorded(self, encoder)
+
     def run(
         self,
         problem: ScanProblem | ElementwiseProblem,
@@ -461,6 +497,9 @@ class Device:
         if kernel is not None:
             choice(kernel, "kernel", _KERNELS)
         with self.use(source, target):
+            if self._executor.is_recording:
+                source.leave_to_wgpu()
+                target.leave_to_wgpu()
             one_buffer = source.gpu_buffer is target.gpu_buffer
             plan = _plan(problem, self.limits, one_buffer=one_buffer, kernel=kernel)
             self._executor.run(
@@ -608,6 +647,33 @@ class Use:
             self._device.check()
         if isinstance(error, wgpu.GPUError):
             raise named(error, self._device.summary) from error
+
+
+class Recorded(Use):
+    """Uses a device, and has what runs meanwhile recorded into a caller's encoder; nothing of it is submitted.
+
+    Memory that it uses is left to wgpu, see `Buffer.leave_to_wgpu`: when the caller submits is not known.
+    """
+
+    __slots__ = ("_encoder", "_executor")
+
+    def __init__(self, device: Device, encoder: Any) -> None:
+        super().__init__(device)
+        self._encoder, self._executor = encoder, device._executor
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        try:
+            self._executor.begin_recording(self._encoder)
+        except BaseException as error:
+            super().__exit__(type(error), error, error.__traceback__)
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._executor.end_recording()
+        super().__exit__(kind, error, trace)
 
 
 class Batch(Use):

@@ -9,6 +9,7 @@ from typing import Any
 
 import wgpu
 
+from ..errors import ArgumentError, said
 from ..planning.dispatch import Pass, Plan, writable_input
 from .memory import create_buffer
 from .pipelines import Pipeline, Pipelines
@@ -59,17 +60,19 @@ class Bound:
     steps: tuple[Step, ...]
 
     def record(self, encoder: Any) -> None:
-        """Record the dispatches into a command encoder; allocates and submits nothing.
+        """Record the dispatches into a command encoder or an open compute pass; allocates and submits nothing.
 
         Raises
         ------
         wgpu.GPUError
-            If the encoder is finished, or a pass of its own is open.
+            If the encoder is finished, or a pass of its own is open; if the pass has ended.
         """
-        compute = encoder.begin_compute_pass()
+        is_pass = isinstance(encoder, wgpu.GPUComputePassEncoder)
+        compute = encoder if is_pass else encoder.begin_compute_pass()
         for step in self.steps:
             step.record(compute)
-        compute.end()
+        if not is_pass:
+            compute.end()
 
 
 class Recording:
@@ -133,11 +136,14 @@ class Executor:
         self._recording: Recording | None = None
         self._written = 0
         self._batching = False
+        self._encoder: Any = None
 
     def run(
         self, plan: Plan, source: Any, target: Any, max_elements: int, *, keep: bool = False, scratch: Any = None
     ) -> None:
         """Record the passes of a plan over two wgpu buffers, which may be the same, and submit them.
+
+        Between `begin_recording` and `end_recording` they go into the caller's encoder, and are not submitted.
 
         Parameters
         ----------
@@ -153,6 +159,9 @@ class Executor:
         scratch : wgpu.GPUBuffer, optional
             Memory for what passes leave to each other, of ``plan.state_bytes`` at least; by default one that all share.
         """
+        if self._encoder is not None:
+            self._run_in(self._encoder, plan, source, target)
+            return
         try:
             if keep and len(plan.passes) <= _KEPT_PASSES:
                 self._record(self._keep(plan, source, target).steps, max_elements)
@@ -183,9 +192,36 @@ class Executor:
             self._recording = None
         self.flush(writes=False)
 
+    @property
+    def is_recording(self) -> bool:
+        """Whether what runs goes into a caller's encoder."""
+        return self._encoder is not None
+
+    def begin_recording(self, encoder: Any) -> None:
+        """Let what runs from now on go into a caller's command encoder or compute pass; submit what came before."""
+        self.flush(writes=False)
+        self._encoder = encoder
+
+    def end_recording(self) -> None:
+        """Let what runs from now on be submitted again."""
+        self._encoder = None
+
+    def _run_in(self, encoder: Any, plan: Plan, source: Any, target: Any) -> None:
+        scratch = create_buffer(self._gpu_device, plan.scratch_bytes, _SCRATCH) if plan.scratch_bytes else None
+        bound = self.bind(plan, source, target, None if scratch is None else (scratch, 0))
+        try:
+            bound.record(encoder)
+        except wgpu.GPUError as error:
+            is_pass = isinstance(encoder, wgpu.GPUComputePassEncoder)
+            state = "is a pass that has ended" if is_pass else "is finished or has an open pass"
+            raise ArgumentError(
+                f"encoder {state}, and takes no commands: give a new one, or the pass that is open ({said(error)})"
+            ) from error
+
     def write(self, gpu_buffer: Any, offset: int, data: Any) -> None:
         """Write bytes, a multiple of 4 of them, through memory of wgpu's own; suits few bytes."""
-        self.flush(writes=self._written == _MAX_WRITES)
+        if self._encoder is None:  # else the caller's submission is the next one
+            self.flush(writes=self._written == _MAX_WRITES)
         self._written += 1
         self._gpu_device.queue.write_buffer(gpu_buffer, offset, data)
 

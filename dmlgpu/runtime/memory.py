@@ -223,6 +223,7 @@ class Buffer:
         self.temporary = temporary
         self._gpu_buffer: Any = gpu_buffer
         self._pool = pool
+        self._is_recorded = False
         self._finalizer: Any = None
         if pool is not None and not temporary:
             # It refers to the wgpu buffer, which thus is no garbage when this object is, as it may be in __del__.
@@ -246,8 +247,17 @@ class Buffer:
 
     @property
     def mappable(self) -> bool:
-        """Whether the host reaches the memory directly. A caller's buffer is never mapped, whatever its usage."""
-        return self.owned and self._gpu_buffer.usage & _MAPPABLE == _MAPPABLE
+        """Whether the host reaches the memory directly. Memory that a caller's submission may use is never mapped."""
+        return self.owned and not self._is_recorded and self._gpu_buffer.usage & _MAPPABLE == _MAPPABLE
+
+    def leave_to_wgpu(self) -> None:
+        """Never pool, map or destroy the memory from now on: a caller will submit commands that use it, any time.
+
+        wgpu keeps the memory as long as this object or such commands do.
+        """
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        self._pool, self.temporary, self._is_recorded = None, False, True
 
     def end_mapping(self) -> None:
         """Undo what an error inside wgpu, or another who mapped the buffer, has left: submitting it would panic."""
@@ -325,6 +335,13 @@ class Memory:
         if gpu_buffer is None:
             gpu_buffer = self._make_room(lambda: self.temporaries.create(nbytes))
         return Buffer(device, nbytes, gpu_buffer, self.temporaries, temporary=True)
+
+    def recorded(self, device: Device, nbytes: int) -> Buffer:
+        """Return zero-filled memory for commands that a caller submits."""
+        gpu_buffer = self._make_room(lambda: create_buffer(self._gpu_device, nbytes, _STORAGE))
+        buffer = Buffer(device, nbytes, gpu_buffer)
+        buffer.leave_to_wgpu()
+        return buffer
 
     def trim(self) -> None:
         """Destroy the idle buffers."""
