@@ -12,8 +12,9 @@ import pytest
 
 from dmlgpu import reference
 from dmlgpu.bench.comparison import compare, render
-from dmlgpu.bench.results import Report, Result, cells, read_report
+from dmlgpu.bench.results import Report, Result, read_report
 from dmlgpu.bench.rows import AXES, Row, default_rows, parse_axis, quick_rows, rows_of, shape_text
+from dmlgpu.bench.tables import cells, closing, heading, lines, markdown
 from dmlgpu.bench.workloads import Data, elements, numpy_call
 from dmlgpu.dtypes import ELEMENT_TYPES
 from dmlgpu.errors import ArgumentError
@@ -152,7 +153,7 @@ class TestReports:
         line = cells(one)
         assert line[0] == "sum float32 64x1000 axis 1"
         assert line[1:] == ["2", "1 %", "0.032", "0.256", "0.50", "2e+03", "500", "250", "3.00", "same bits"]
-        text = report(one, result(difference="[0]: 1 | 2", warnings=["noisy: 20 %"])).markdown()
+        text = markdown(report(one, result(difference="[0]: 1 | 2", warnings=["noisy: 20 %"])))
         assert "device: a GPU  \n" in text
         assert "| sum float32 64x1000 axis 1 | 2 | " in text
         assert "| WRONG: [0]: 1 / 2 |" in text
@@ -167,6 +168,41 @@ class TestReports:
         )
         assert float(rows[0]["elements_per_s"]) == pytest.approx(32e6)
         assert float(rows[0]["share_of_copy"]) == pytest.approx(0.5)
+
+    def test_a_row_is_a_line_of_a_terminal(self) -> None:
+        assert heading() == " " * 33 + "       ms noise   GB/s of copy whole ms x NumPy"
+        one = result(seconds=2e-3, whole=[2.0], numpy=[6.0], upload=[0.5], download=[0.25])
+        assert lines(one) == "sum float32 64x1000 axis 1" + " " * 12 + "2.00   1 %  0.256    0.50     2000    3.00"
+        assert len(lines(one)) == len(heading()) == 80
+
+    def test_long_names_and_wrong_bits_have_lines_of_their_own(self) -> None:
+        row = Row("product", "float16", (512, 512), 1, "decreasing", "exclusive", "serial_tiles")
+        name, numbers, *wrong = lines(result(row, difference="[0, 0]: 1.5 (0x3e00) against 2 " * 5)).splitlines()
+        assert name == "product float16 512x512 axis 1 decreasing exclusive serial_tiles"
+        assert numbers.startswith(" " * 33)
+        assert wrong[0].startswith("  WRONG: [0, 0]: 1.5 (0x3e00) against 2 ")
+        assert len(wrong) > 1
+        assert max(map(len, (name, numbers, *wrong))) <= 80
+
+    def test_the_closing_sentences(self) -> None:
+        copies = [
+            Result(Row("copy", "float32", (n,), kernel="vec4"), [1e-3], "vec4", [1e-3]) for n in (1_000_000, 2_000_000)
+        ]
+        other = Result(Row("copy", "float32", (1_000_000,), kernel="word"), [1e-6], "vec4", [1e-3])
+        rows = [
+            Result(replace(ROW, axis=axis), [seconds], "vec4", [1e-3], whole=[2.0], numpy=[6.0], difference=difference)
+            for axis, seconds, difference in ((0, 2e-3, None), (1, 1e-3, None), (1, 8e-3, "[0]: 1 against 2"))
+        ]
+        assert closing([*copies, other, *rows]).splitlines() == [
+            "copies: 8.00 to 16.0 GB/s, the fastest for each type and size (--show-copies)",
+            "",
+            "The median of 3 rows reaches 0.50 (0.12 to 1.00) of a copy's speed, whole calls",
+            "3.00 (3.00 to 3.00) times NumPy's; 1 of 3 do NOT have the reference's bits. The",
+            "slowest by its share of a copy is sum float32 64x1000 axis 1.",
+        ]
+        assert closing(rows[:1]) == (
+            "\nThe row reaches 0.50 of a copy's speed, whole calls 3.00 times NumPy's; all have\nthe reference's bits."
+        )
 
     @pytest.mark.parametrize(
         ("content", "message"),
@@ -229,8 +265,27 @@ class TestComparison:
         other = Row("round", "float32", (5,))
         changes = compare(report(result(), result(other)), report(result(seconds=2e-3), result(other), result(ROW)))
         text = render(changes[:2])
-        assert "sum float32 64x1000 axis 1  SLOWER   0.50 x   of copy 0.99-1.01 -> 0.50-0.50" in text
-        assert text.endswith("\n\n1 SAME, 0 FASTER, 1 SLOWER")
+        first, *rest = text.splitlines()
+        assert first == " " * 34 + "verdict    speed   of copy, old -> new"
+        assert rest == [
+            "sum float32 64x1000 axis 1        SLOWER    0.50 x   0.99-1.01 -> 0.50-0.50",
+            "round float32 5                   SAME      1.00 x   0.99-1.01 -> 0.99-1.01",
+            "",
+            "1 SAME, 0 FASTER, 1 SLOWER: operators by their shares of a copy, which decide",
+        ]
+
+    def test_the_table_fits_terminals_and_counts_copies_apart(self) -> None:
+        long = replace(ROW, shape=(1, 64, 1, 1000), axis=3, direction="decreasing", exclusivity="exclusive")
+        copy = Row("copy", "float32", (5,), kernel="vec4")
+        one = report(result(long), result(copy), result(difference="[0]: 1 against 2"))
+        text = render(compare(report(result(long), result(copy, seconds=1e-4), result()), one))
+        assert text.splitlines()[1:3] == [long.name, " " * 34 + "SAME      1.00 x   0.99-1.01 -> 0.99-1.01"]
+        assert text.splitlines()[-3:] == [
+            "1 SAME, 0 FASTER, 0 SLOWER, 1 WRONG: operators by their shares of a copy, which",
+            "decide",
+            "0 SAME, 0 FASTER, 1 SLOWER: copies by their times, which tell of the machine",
+        ]
+        assert "copy float32" not in text
 
     def test_another_machine(self) -> None:
         copy = Row("copy", "float32", (5,), kernel="vec4")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,15 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dmlgpu
 from dmlgpu.bench import runner as runner_module
+from dmlgpu.bench.results import read_report
 from dmlgpu.bench.rows import Row, quick_rows
 from dmlgpu.bench.runner import BUFFER_COPY, MEMCPY
 from dmlgpu.bench.workloads import COPIES
-from dmlgpu.cli import bench
+from dmlgpu.cli import bench, console
 from dmlgpu.planning.plan import KERNELS
 from dmlgpu.runtime.device import Device
 
-from .cli_runner import Run, one_line, process, runner
+from .cli_runner import Outcome, Run, one_line, process, runner
 
 FEW = ("--axis", "shape=3000", "--min-samples", "2", "--max-noise", "1e9", "--timeout", "60")
 WAYS = [*(copy.name for copy in COPIES), BUFFER_COPY, MEMCPY]
@@ -40,10 +44,11 @@ def test_a_quick_run(run: Run, device: Device) -> None:
     )
     assert status == 0
     groups = {(row.type, row.elements) for row in quick_rows()}
-    expected = len(quick_rows()) + len(groups) * len(WAYS)
-    assert out.count(" same bits\n") == expected
+    copies = len(groups) * len(WAYS)
+    expected = len(quick_rows()) + copies
     assert device.summary in out
-    assert out.endswith(f"wrote x.json: {expected} rows\nwrote x.csv: {expected} rows\nwrote x.md: {expected} rows\n")
+    said = f"{len(quick_rows())} rows and {copies} ways to copy\n"
+    assert out.endswith(f"wrote x.json: {said}wrote x.csv: {said}wrote x.md: {said}")
     content = json.loads(Path("x.json").read_text())
     header = content["header"]
     assert header["device"]["summary"] == device.summary
@@ -71,6 +76,27 @@ def test_every_kernel_can_be_forced(run: Run) -> None:
     assert out.count("\nsum float32 3000 axis 0 ") == len(KERNELS)
 
 
+def test_operators_come_first_and_copies_are_a_line(run: Run) -> None:
+    options = ("bench", *FEW, "--axis", "operator=sum,round", "--axis", "type=float32,int64")
+    status, out, _ = run(*options)
+    assert status == 0
+    table, _, closing = out.partition(" ms noise   GB/s of copy whole ms x NumPy\n")[2].partition("\n\n")
+    assert [line.split("  ")[0] for line in table.splitlines()] == [
+        *("round float32 3000", "sum float32 3000 axis 0", "sum int64 3000 axis 0")
+    ]
+    assert re.match(r"copies: [\d.]+( to [\d.]+)? GB/s, the fastest for each type and size \(--show-", closing)
+    words = " ".join(closing.split())
+    assert "The median of 3 rows reaches " in words
+    assert " of a copy's speed, whole calls " in words
+    assert " times NumPy's; all have the reference's bits. The slowest by its share of a copy is " in words
+    status, listed, _ = run(*options, "--show-copies")
+    assert status == 0
+    names = [line.split("  ")[0] for line in listed.splitlines() if line.startswith(("sum ", "round ", "copy "))]
+    assert names[:3] == ["round float32 3000", "sum float32 3000 axis 0", "sum int64 3000 axis 0"]
+    assert [name.split()[-1] for name in names[3:]] == [*WAYS, *WAYS]
+    assert max(map(len, (out + listed).splitlines())) <= 80
+
+
 def test_the_whole_call_is_that_of_the_row(run: Run) -> None:
     options = ("--axis", "direction=decreasing", "--axis", "exclusivity=exclusive", "--axis", "operator=product,round")
     assert run("bench", *FEW, *options).status == 0
@@ -82,7 +108,8 @@ def test_wall_time_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert status == 0
     assert "times     wall clock: timestamps were not asked for: times are the host's" in out
     assert json.loads(Path("x.json").read_text())["header"]["clock"] == "wall"
-    assert "dmlgpu: warning: too short: copy float32 3000 word (" in err
+    assert "dmlgpu: warning: too short: sum float32 3000 axis 0 (" in err
+    assert err.count(" us), copy float32 3000 ") == 1  # the fastest
 
 
 def test_wrong_results_are_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +123,8 @@ def test_wrong_results_are_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(runner_module.Data, "expected", expected)
     status, out, err = run("bench", *FEW)
     assert status == 1
-    assert out.count(" WRONG: [5]: ") == 1
+    assert out.count("\n  WRONG: [5]: ") == 1
+    assert "; 1 of 1 do NOT have the reference's bits." in " ".join(out.split())
     assert "dmlgpu: warning: 1 row without the reference's bits, the first sum float32 3000 axis 0: [5]: " in err
 
 
@@ -123,20 +151,159 @@ def test_the_list_needs_no_device(tmp_path: Path) -> None:
     assert "  sum float32 4096x4096 axis 0\n" in out
 
 
-def test_help_is_printed(run: Run) -> None:
-    for command in (("bench",), ("bench", "compare")):
-        status, out, err = run(*command, "--help")
-        assert (status, err) == (0, "")
-        assert out.startswith("usage: dmlgpu bench ")
-        assert max(map(len, out.splitlines())) <= 120
+def test_where_there_is_no_terminal_lines_say_what_is_done_and_compiled(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "_LINE_SECONDS", 0.0)
+    monkeypatch.setattr(console, "_WORTH_SAYING", 0)
+    lines = [line for line in run("bench", *FEW, "--device-only").err.splitlines() if " of 2 rows" in line]
+    phases = ("compiling", "checking", "measuring")
+    assert [re.sub(r", about \d+ (s|min) left", "", line) for line in lines] == [
+        *(f"dmlgpu: note: 0 of 2 rows: {phase} copy float32 3000" for phase in phases),
+        *(f"dmlgpu: note: 1 of 2 rows: {phase} sum float32 3000 axis 0" for phase in phases),
+    ]
+    assert all(", about " in line for line in lines[3:])
+
+
+class TestAnEarlyEnd:
+    """Rows are saved as they finish, and --resume measures the rest."""
+
+    ROWS = ("--axis", "shape=3000", "--axis", "operator=sum,product", "--axis", "type=float32,int32")
+    OPTIONS = ("bench", *ROWS, "--device-only", "--min-samples", "2", "--max-noise", "1e9", "--json", "x.json")
+
+    @pytest.fixture
+    def interrupted(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+        """Interrupt a run of four rows when two are done."""
+        measure = runner_module.Runner._row
+        rows = []
+
+        def interrupt(self: Any, row: Row, *rest: Any) -> Any:
+            rows.append(row)
+            if len(rows) == 3:
+                raise KeyboardInterrupt
+            return measure(self, row, *rest)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(runner_module.Runner, "_row", interrupt)
+            return run(*self.OPTIONS, "--csv", "x.csv", "--md", "x.md")
+
+    @pytest.fixture
+    def measured(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """Return the names of the rows that are measured from now on."""
+        measure = runner_module.Runner._row
+        names: list[str] = []
+
+        def remember(self: Any, row: Row, *rest: Any) -> Any:
+            names.append(row.name)
+            return measure(self, row, *rest)
+
+        monkeypatch.setattr(runner_module.Runner, "_row", remember)
+        return names
+
+    def test_ctrl_c_keeps_what_was_measured(self, interrupted: Outcome) -> None:
+        status, out, err = interrupted
+        assert status == 130
+        assert err.endswith(
+            "dmlgpu: note: x.json has 2 of 4 rows; --resume measures the others\ndmlgpu: error: interrupted\n"
+        )
+        for name in ("product float32 3000 axis 0", "sum float32 3000 axis 0"):
+            assert f"\n{name} " in out
+            assert f"| {name} |" in Path("x.md").read_text()
+        assert len(read_report(Path("x.json")).results) == 2 + 2 * len(WAYS)
+        assert len(Path("x.csv").read_text().splitlines()) == 1 + 2 + 2 * len(WAYS)
+
+    def test_it_goes_on(self, run: Run, interrupted: Outcome, measured: list[str]) -> None:
+        before = read_report(Path("x.json"))
+        status, out, _ = run(*self.OPTIONS, "--resume")
+        assert status == 0
+        assert measured == ["product int32 3000 axis 0", "sum int32 3000 axis 0"]
+        assert "\n2 of 4 rows are in x.json\n" in out
+        assert out.count(" 3000 axis 0 ") == 4
+        assert "wrote x.json: 4 rows and 14 ways to copy\n" in out
+        after = read_report(Path("x.json"))
+        assert len(after.results) == 4 + 2 * len(WAYS)
+        kept = [result for result in before.results if result.row.type == "float32"]
+        assert list(after.results[: len(kept)]) == kept
+
+    def test_what_is_complete_is_not_measured_again(self, run: Run, interrupted: Outcome, measured: list[str]) -> None:
+        assert run(*self.OPTIONS, "--resume").status == 0
+        measured.clear()
+        status, out, _ = run(*self.OPTIONS, "--resume")
+        assert (status, measured) == (0, [])
+        assert "The median of 4 rows reaches " in out
+
+    def test_without_resume_all_is_measured_again(self, run: Run, interrupted: Outcome, measured: list[str]) -> None:
+        assert run(*self.OPTIONS).status == 0
+        assert len(measured) == 4
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (
+                ("--wall",),
+                "the unfinished run is another one: clock is 'gpu' in the one and 'wall' in the other; leave",
+            ),
+            (("--timeout", "3"), "the unfinished run is another one: options are {"),
+            (
+                ("--axis", "direction=decreasing"),
+                "it has product float32 3000 axis 0, which is none of these rows; leave",
+            ),
+        ],
+    )
+    def test_another_run_is_refused(
+        self,
+        run: Run,
+        interrupted: Outcome,
+        measured: list[str],
+        options: tuple[str, ...],
+        message: str,
+        device: Device,
+    ) -> None:
+        if options == ("--wall",) and "timestamp-query" not in device.gpu_device.features:
+            message = "--resume: the unfinished run"
+            options = ("--timeout", "4")
+        before = Path("x.json").read_bytes()
+        status, _, err = run(*self.OPTIONS, *options, "--resume")
+        assert (status, measured) == (2, [])
+        assert message in one_line(err)
+        assert Path("x.json").read_bytes() == before
+
+    def test_sigterm_keeps_what_was_measured(self, tmp_path: Path) -> None:
+        """As a time-out sends it: after the first row is saved the process ends where it stands."""
+        code = (
+            "import os, signal, sys; from dmlgpu.cli import bench, main; save = bench._save\n"
+            "def ending(report, outputs):\n"
+            "    save(report, outputs)\n"
+            "    if any(one.row.operator != 'copy' for one in report.results): os.kill(os.getpid(), signal.SIGTERM)\n"
+            "bench._save = ending\n"
+            "main(sys.argv[1:])"
+        )
+        status, out, _ = process(*self.OPTIONS, folder=tmp_path, code=("-c", code))
+        assert status == -signal.SIGTERM
+        assert "\nproduct float32 3000 axis 0 " in out
+        assert len(read_report(tmp_path / "x.json").results) == 1 + len(WAYS)
+        assert os.listdir(tmp_path) == ["x.json"]
 
 
 class TestComparison:
-    def test_a_run_against_itself(self, run: Run) -> None:
+    def test_a_run_against_itself(self, run: Run, device: Device) -> None:
         assert run("bench", *FEW, "--json", "x.json").status == 0
         status, out, err = run("bench", "compare", "x.json", "x.json")
         assert status == 0
-        assert out.endswith(f"{len(WAYS) + 1} SAME, 0 FASTER, 0 SLOWER\n")
+        about, _, table = out.partition("\n\n")
+        old, _, new = about.partition("\nnew  x.json, 20")
+        assert old.startswith("old  x.json, 20")
+        assert old.partition(", ")[2].split() == f"20{new}".split()
+        assert f", dmlgpu {dmlgpu.__version__}, {device.summary}" in " ".join(old.split())
+        heading, row, *rest = table.splitlines()
+        assert heading.split() == ["verdict", "speed", "of", "copy,", "old", "->", "new"]
+        assert row.startswith("sum float32 3000 axis 0 ")
+        assert rest == [
+            "",
+            "1 SAME, 0 FASTER, 0 SLOWER: operators by their shares of a copy, which decide",
+            f"{len(WAYS)} SAME, 0 FASTER, 0 SLOWER: copies by their times, which tell of the machine",
+        ]
+        assert max(map(len, out.splitlines())) <= 80
         assert one_line(err, "note") == (
             "dmlgpu: note: with fewer than 6 samples of a row (2 here) its verdict is less sure than 95 %\n"
         )
@@ -146,8 +313,19 @@ class TestComparison:
         self.change("x.json", "y.json", lambda content: slow_down(content["rows"]))
         status, out, _ = run("bench", "compare", "x.json", "y.json")
         assert status == 1
-        assert "\nsum float32 3000 axis 0             SLOWER   0.00 x   of copy " in out
-        assert run("bench", "compare", "y.json", "x.json").status == 0
+        assert "\nsum float32 3000 axis 0           SLOWER    0.00 x   " in out
+        assert "\n0 SAME, 0 FASTER, 1 SLOWER: operators by their shares of a copy, which decide\n" in out
+        assert "\ncopy " not in out
+        status, out, _ = run("bench", "compare", "y.json", "x.json", "--show-copies")
+        assert status == 0
+        assert out.count("\ncopy float32 3000 ") == len(WAYS)
+        assert max(map(len, out.splitlines())) <= 80
+
+    def test_rows_of_one_file_alone_are_counted(self, run: Run) -> None:
+        assert run("bench", *FEW, "--json", "x.json").status == 0
+        self.change("x.json", "y.json", lambda content: content["rows"].pop(0))
+        out = run("bench", "compare", "x.json", "y.json").out
+        assert out.endswith("\nnot compared: 1 row of old alone, 0 rows of new alone\n")
 
     def test_another_machine(self, run: Run) -> None:
         assert run("bench", *FEW, "--json", "x.json").status == 0
@@ -188,6 +366,12 @@ BAD = {
     "one output for two": ("--quick --csv x --md ./x", "--csv and --md both name x: give each a file of its own"),
     "compare a pipe": ("compare pipe.json pipe.json", "pipe.json is not an ordinary file; copy it into one"),
     "compare an endless file": ("compare /dev/zero text.json", "/dev/zero is not an ordinary file"),
+    "resume of nothing": ("--quick --resume", "--resume goes on with the file of --json FILE: name it"),
+    "resume of no file": (
+        "--quick --resume --json gone.json",
+        "--resume: gone.json is not there to go on with; leave --resume out to begin",
+    ),
+    "resume of another file": ("--quick --resume --json text.json", "text.json is no result of 'dmlgpu bench --json'"),
     "nothing to compare": ("compare", "the following arguments are required: OLD, NEW"),
     "a missing file": ("compare gone.json gone.json", "gone.json: No such file or directory"),
     "compare a folder": ("compare . .", ". is a directory; give a file"),

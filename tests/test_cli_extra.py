@@ -104,12 +104,16 @@ class TestTables:
         assert columns([["[red]a[/red]", "\x1b[2Jb\nc"]]) == ["[red]a[/red]  \\x1b[2Jb\\nc"]
 
 
+def missing_library(total: int) -> None:
+    raise ImportError("rich")
+
+
 class TestProgress:
     def test_a_bar_comes_and_goes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stderr", Terminal())
         monkeypatch.setenv("COLUMNS", "70")
         monkeypatch.setenv("TERM", "xterm")
-        with Progress(4) as progress:
+        with Progress(4, "step") as progress:
             progress.show(1, "\x1b[2J[bold]case")
             shown = sys.stderr.getvalue()  # type: ignore[attr-defined]
             progress.clear()
@@ -124,10 +128,47 @@ class TestProgress:
         for refused in (False, True):
             if refused:
                 monkeypatch.setenv("NO_COLOR", "1")
-            with Progress(4) as progress:
+            with Progress(4, "step") as progress:
                 progress.show(1, "case")
             assert ("\x1b[36m" in sys.stderr.getvalue()) is not refused  # type: ignore[attr-defined]
             monkeypatch.setattr(sys, "stderr", Terminal())
+
+    def test_a_bar_says_at_once_what_may_take_long(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        monkeypatch.setattr(console.time, "monotonic", lambda: 100.0)
+        monkeypatch.setenv("TERM", "xterm")
+        with Progress(4, "step") as progress:
+            for at_once in (False, False, True):
+                progress.show(1, f"case {at_once}", at_once=at_once)
+                progress.show(1, "not shown")
+        shown = sys.stderr.getvalue()  # type: ignore[attr-defined]
+        assert [text in shown for text in ("case False", "case True", "not shown")] == [True, True, False]
+
+    @pytest.mark.parametrize("has_rich", [False, True])
+    def test_lines_come_now_and_then_with_the_time_left(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], has_rich: bool
+    ) -> None:
+        """Where standard error is no terminal, and on terminals without rich."""
+        if not has_rich:
+            monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+            monkeypatch.setattr(console, "_bar", missing_library)
+        now = 1000.0
+        monkeypatch.setattr(console.time, "monotonic", lambda: now)
+        with Progress(1000, "case") as many, Progress(10, "row") as few:
+            for step in range(8):
+                many.show(step, f"case {step}")
+                few.show(step, f"row {step}")
+                now += 10
+            now += 1000
+            few.show(8, "row 8")
+        assert capsys.readouterr().err.splitlines() == [
+            "dmlgpu: note: 0 of 1000 cases: case 0",
+            "dmlgpu: note: 3 of 1000 cases, about 166 min left: case 3",
+            "dmlgpu: note: 3 of 10 rows, about 70 s left: row 3",
+            "dmlgpu: note: 6 of 1000 cases, about 166 min left: case 6",
+            "dmlgpu: note: 6 of 10 rows, about 40 s left: row 6",
+            "dmlgpu: note: 8 of 10 rows, about 4 min left: row 8",
+        ]
 
     def test_a_terminal_that_goes_away_ends_the_bar_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Gone(Terminal):
@@ -135,6 +176,6 @@ class TestProgress:
                 raise OSError(5, "Input/output error")
 
         monkeypatch.setattr(sys, "stderr", Gone())
-        with Progress(4) as progress:
+        with Progress(4, "step") as progress:
             progress.show(1, "case")
             progress.show(2, "case")

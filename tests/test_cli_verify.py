@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import dmlgpu
-from dmlgpu.cli import verify
+from dmlgpu.cli import console, verify
 from dmlgpu.cli.verdict import driver_of, reproduction
 from dmlgpu.conformance import Digests, Probe, checks, parse
 from dmlgpu.errors import ShaderError
@@ -32,7 +32,8 @@ TINY = "sum.float32.4x17.axis1.inclusive.increasing.packed-to-packed.tiles.subno
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command line in an empty folder of its own."""
+    """Run the command line in an empty folder of its own, without lines about progress, which come with time."""
+    monkeypatch.setattr(console, "_LINE_SECONDS", 1e9)
     monkeypatch.chdir(tmp_path)
     return runner(capsys)
 
@@ -214,22 +215,33 @@ class TestVerdict:
         _, err = capsys.readouterr()
         first, _, rest = err.partition("\n")
         assert " 0 of 1 " in first
-        assert " sum.float32" in first
+        assert " compiling sum.float32" in first
         assert re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", rest) == ""  # the bar is erased
         assert rest.endswith("\x1b[1A\x1b[2K")
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_where_there_is_no_terminal_lines_say_what_is_done_and_compiled(
+        self, run: Run, few: list[str], monkeypatch: pytest.MonkeyPatch, jobs: int
+    ) -> None:
+        assert run("verify").err == ""  # it has few cases
+        monkeypatch.setattr(console, "_WORTH_SAYING", 3)
+        monkeypatch.setattr(console, "_LINE_SECONDS", 0.0)
+        status, _, err = run("verify", "--jobs", str(jobs))
+        assert status == 0
+        lines = [re.sub(r", about \d+ (s|min) left", "", line) for line in err.splitlines()]
+        steps = [f"compiling {ONE}", f"compiling {OTHER}", f"running {TINY}"]
+        said = ["compiling and running in 2 processes"] * 3 if jobs == 2 else steps
+        expected = ["0 of 3 cases: compiling and running probes"]
+        expected += [f"{i} of 3 cases: {step}" for i, step in enumerate([*said, "done"])]
+        assert lines == [f"dmlgpu: note: {line}" for line in expected]
+        monkeypatch.setattr(console, "_LINE_SECONDS", 1e9)
+        assert run("verify").err == "dmlgpu: note: 0 of 3 cases: compiling and running probes\n"
 
 
 def arguments(*options: str) -> Any:
     from dmlgpu.cli import parse as parse_arguments
 
     return parse_arguments(["verify", *options])
-
-
-def test_help_is_printed(run: Run) -> None:
-    status, out, err = run("verify", "--help")
-    assert (status, err) == (0, "")
-    assert out.startswith("usage: dmlgpu verify ")
-    assert max(map(len, out.splitlines())) <= 120
 
 
 class TestDigests:
@@ -400,8 +412,8 @@ import os, signal, sys
 from dmlgpu.cli import main
 from dmlgpu.cli.console import Progress
 shown = Progress.show
-def show(self, done, what):
-    shown(self, done, what)
+def show(self, done, what, **options):
+    shown(self, done, what, **options)
     if done == 1:  # both processes are at work, on hundreds of cases
         os.kill(os.getpid(), int(sys.argv[1]))
 Progress.show = show

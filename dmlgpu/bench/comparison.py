@@ -1,4 +1,4 @@
-"""Pure: whether a later run is faster or slower than an earlier one, with the noise of both taken into account."""
+"""Pure: whether a later run is faster or slower than an earlier one, beyond their noise; whether it goes on with it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any
 from ..errors import ArgumentError
 from .results import Report, Result, median_interval, summarize
 from .rows import Row
+from .tables import wrapped
 
-__all__ = ["ENOUGH", "Change", "compare", "other_machine", "render"]
+__all__ = ["ENOUGH", "Change", "compare", "heading", "measured", "other_machine", "render"]
 
 SMALLEST = 0.03
 """Smaller changes do not count, however certain: layouts of memory and of code cause as much by chance."""
 
 ENOUGH = 6
 """The fewest samples whose range holds the median with 95 %."""
+
+_NAME = 33
 
 
 @dataclass(frozen=True)
@@ -117,16 +120,74 @@ def _change(old: Result, new: Result) -> Change:
     return Change(new.row, verdict, factor, was, now)
 
 
-def render(changes: Sequence[Change]) -> str:
-    """Return the changes as a table for people."""
-    width = max(len(change.row.name) for change in changes)
-    lines = []
-    for change in changes:
+def measured(old: Report, header: Mapping[str, Any], rows: Sequence[Row]) -> list[Result]:
+    """Return the results of a run that did not finish, with which a run of these rows goes on.
+
+    Parameters
+    ----------
+    old : Report
+        The run that did not finish.
+    header : mapping
+        That of the run that goes on.
+    rows : sequence of Row
+        What it is to measure.
+
+    Raises
+    ------
+    ArgumentError
+        If the two are of different machines, versions, options or rows.
+    """
+    difference = other_machine(old.header, header)
+    for name in ("versions", "options"):
+        if difference is None and old.header.get(name) != header[name]:
+            difference = f"{name} are {old.header.get(name)} in the one and {header[name]} in the other"
+    other = [result.row.name for result in old.results if result.row.operator != "copy" and result.row not in rows]
+    if difference is None and other:
+        difference = f"it has {other[0]}, which is none of these rows"
+    if difference is not None:
+        raise ArgumentError(
+            f"--resume: the unfinished run is another one: {difference}; leave --resume out to begin anew"
+        )
+    return list(old.results)
+
+
+def heading(name: str, report: Report) -> str:
+    """Return what `compare` compares, in a line: a file's name, when, where and with which dmlgpu it was measured."""
+    header = report.header
+    versions = header["versions"] if isinstance(header["versions"], dict) else {}
+    about = [name, str(header.get("time", "")), f"dmlgpu {versions.get('dmlgpu', 'unknown')}"]
+    return ", ".join(filter(None, [*about, str(header["device"]["summary"])]))
+
+
+def render(changes: Sequence[Change], *, show_copies: bool = False) -> str:
+    """Return the changes as a table for people, and the verdicts counted, those by which `compare` decides first.
+
+    Parameters
+    ----------
+    changes : sequence of Change
+        What `compare` found.
+    show_copies : bool
+        Whether to list copies, too.
+    """
+    copies = [change for change in changes if change.row.operator == "copy"]
+    operators = [change for change in changes if change.row.operator != "copy"]
+    lines = [f"{'':{_NAME}} {'verdict':7} {'speed':>8}   of copy, old -> new"]
+    for change in [*operators, *(copies if show_copies else [])]:
+        name = change.row.name
         detail = ""
         if change.row.operator != "copy":
             (a, b), (c, d) = change.old, change.new
-            detail = f"   of copy {a:.2f}-{b:.2f} -> {c:.2f}-{d:.2f}"
-        lines.append(f"{change.row.name:{width}}  {change.verdict:6}  {change.factor:5.2f} x{detail}")
+            detail = f"   {a:.2f}-{b:.2f} -> {c:.2f}-{d:.2f}"
+        numbers = f" {change.verdict:7} {change.factor:6.2f} x{detail}"
+        lines.append(f"{name:{_NAME}}{numbers}" if len(name) <= _NAME else f"{name}\n{'':{_NAME}}{numbers}")
+    lines.append("")
+    if operators:
+        lines.append(wrapped(f"{_count(operators)}: operators by their shares of a copy, which decide"))
+    if copies:
+        lines.append(wrapped(f"{_count(copies)}: copies by their times, which tell of the machine"))
+    return "\n".join(lines)
+
+
+def _count(changes: Sequence[Change]) -> str:
     counts = {verdict: sum(c.verdict == verdict for c in changes) for verdict in ("SAME", "FASTER", "SLOWER", "WRONG")}
-    total = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count or verdict != "WRONG")
-    return "\n".join([*lines, "", total])
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count or verdict != "WRONG")

@@ -1,4 +1,4 @@
-"""Pure: the results of a benchmark, as files and tables."""
+"""Pure: the results of a benchmark, and their files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,9 @@ from ..errors import ArgumentError
 from .rows import OPERATORS, Row, shape_text
 
 __all__ = [
-    "COLUMNS",
     "Report",
     "Result",
     "Summary",
-    "cells",
-    "header_lines",
     "median_interval",
     "ratios",
     "read_report",
@@ -210,64 +207,11 @@ class Report:
             writer.writerow(["" if value is None else value for value in (*measured, *ends, *end)])
         return out.getvalue()
 
-    def markdown(self) -> str:
-        """Return the header and a table in Markdown."""
-        lines = [f"{label}: {text}  " for label, text in header_lines(self.header)]
-        lines += ["", f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
-        lines += [f"| {' | '.join(cell.replace('|', '/') for cell in cells(result))} |" for result in self.results]
-        notes = [f"- {result.row.name}: {warning}" for result in self.results for warning in result.warnings]
-        return "\n".join([*lines, *(["", "Warnings:", "", *notes] if notes else [])]) + "\n"
-
 
 _CSV = (
     "operator,type,shape,axis,direction,exclusivity,kernel,elements,bytes_moved,median_s,minimum_s,noise,samples,"
     "elements_per_s,bytes_per_s,copy,share_of_copy,whole_s,upload_s,download_s,speedup_over_numpy,result,warnings\n"
 )
-
-COLUMNS = (
-    *("what", "ms", "noise", "G elements/s", "GB/s", "of copy", "whole call, ms", "upload", "download", "x NumPy"),
-    "result",
-)
-"""The columns of the table for people."""
-
-
-def header_lines(header: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the header for people, as labels and texts."""
-    device, machine = header["device"], header["machine"]
-    limits = ", ".join(f"{name} {value}" for name, value in device["limits"].items())
-    memory = f", {machine['memory_gib']} GiB" if machine["memory_gib"] else ""
-    lines = [
-        ("device", f"{device['summary']}{', software' if device['software'] else ''}"),
-        ("driver", device["driver"] or "unknown"),
-        ("limits", limits),
-        ("machine", f"{machine['processor']}, {machine['cores']} cores{memory}, {machine['system']}"),
-        ("versions", ", ".join(f"{name} {value}" for name, value in header["versions"].items())),
-        ("times", "GPU timestamps" if header["clock"] == "gpu" else f"wall clock: {header['clock_reason']}"),
-    ]
-    return [(label, str(text)) for label, text in lines]
-
-
-def cells(result: Result) -> list[str]:
-    """Return a row of the table for people."""
-    row, time = result.row, result.time
-
-    def number(value: float | None, places: int = 2) -> str:
-        return "" if value is None else f"{value:.{places}f}"
-
-    def milliseconds(samples: Sequence[float]) -> str:
-        return f"{1e3 * summarize(samples).median:.3g}" if samples else ""
-
-    return [
-        row.name,
-        f"{1e3 * time.median:.4g}",
-        f"{100 * result.noise:.0f} %",
-        f"{row.elements / time.median / 1e9:.3g}",
-        f"{row.bytes_moved / time.median / 1e9:.3g}",
-        number(result.share),
-        *(milliseconds(samples) for samples in (result.whole, result.upload, result.download)),
-        number(result.speedup),
-        "same bits" if result.difference is None else f"WRONG: {result.difference}",
-    ]
 
 
 def read_report(path: Path) -> Report:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from ..runtime.device import Buffer, Device
 
 __all__ = ["BUFFER_COPY", "MEMCPY", "REASONS", "Options", "Runner", "problem_of"]
+
+Begin = Callable[[Row, str], None]
 
 BUFFER_COPY = "buffer-to-buffer"
 MEMCPY = "memcpy"
@@ -118,7 +121,7 @@ class Runner:
         self.clock = Clock(device, timestamps=timestamps)
         self._data = Data()
 
-    def run(self, rows: Iterable[Row], begin: Callable[[Row], None] = lambda row: None) -> Iterator[Result]:
+    def run(self, rows: Iterable[Row], begin: Begin = lambda row, phase: None) -> Iterator[Result]:
         """Yield the results of rows, each group of equal type and size behind those of its copies.
 
         Parameters
@@ -126,7 +129,7 @@ class Runner:
         rows : iterable of Row
             What to measure.
         begin : callable
-            Called with each row before it is measured.
+            Called with each row, and "compiling", "checking" and "measuring" before each of these.
         """
 
         def size(row: Row) -> tuple[str, int]:
@@ -139,13 +142,12 @@ class Runner:
         for (kind, count), members in groupby(sorted(ordered, key=lambda row: first[size(row)]), key=size):
             copy = Row("copy", kind, (count,))
             with ExitStack() as stack:
+                begin(copy, "compiling")
                 group = self._group(copy, stack)
-                begin(copy)
-                yield from self._copies(copy, group)
+                yield from self._copies(copy, group, partial(begin, copy))
                 # Rows with the same input follow each other, so that it is generated once.
                 for row in sorted(members, key=lambda row: row.operator):
-                    begin(row)
-                    yield self._row(row, group)
+                    yield self._row(row, group, partial(begin, row))
 
     def _group(self, copy: Row, stack: ExitStack) -> _Group:
         nbytes = copy.elements * copy.itemsize
@@ -161,8 +163,9 @@ class Runner:
         group.copies[BUFFER_COPY] = BufferCopy(source, target, padded(nbytes))
         return group
 
-    def _copies(self, copy: Row, group: _Group) -> Iterator[Result]:
+    def _copies(self, copy: Row, group: _Group, begin: Callable[[str], None]) -> Iterator[Result]:
         """Measure all ways to copy, in turn, and remember the fastest kernel."""
+        begin("checking")
         x = self._data.input(copy)
         self.device.upload(group.source, 0, np.ascontiguousarray(x))
         host = np.empty_like(x)
@@ -177,6 +180,7 @@ class Runner:
             self._clear(group.target)
             self.clock.seconds(work)
             differences[name] = self._difference(group, x, x)
+        begin("measuring")
         takers = [_taker(self.clock, work) for work in group.copies.values()]
         names = [*group.copies, MEMCPY]
         samples = self._sample([*takers, memcpy], noise_of=0)
@@ -189,14 +193,17 @@ class Runner:
             result = Result(row, taken, group.fastest, fastest, [name], difference=differences.get(name))
             yield replace(result, warnings=self._warnings(result, group, wall=name == MEMCPY))
 
-    def _row(self, row: Row, group: _Group) -> Result:
+    def _row(self, row: Row, group: _Group, begin: Callable[[str], None]) -> Result:
+        begin("compiling")
         x = np.ascontiguousarray(self._data.input(row))
         self.device.upload(group.source, 0, x)
         self._clear(group.target)
         plan = plan_problem(problem_of(row), self.device.limits, kernel=None if row.kernel == AUTO else row.kernel)
         work = work_of(self.device, plan, group.source.gpu_buffer, group.target.gpu_buffer)
         self.clock.seconds(work)  # warm, and checked before a copy writes to the same place
+        begin("checking")
         difference = self._difference(group, x, self._data.expected(row))
+        begin("measuring")
         copied, seconds = self._sample([_taker(self.clock, group.copies[group.fastest]), _taker(self.clock, work)])
         result = Result(row, seconds, group.fastest, copied, _dispatches(plan))
         if self.options.whole and row.kernel == AUTO:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..bench.comparison import ENOUGH, compare, render
-from ..bench.results import Report, Result, cells, header_lines, read_report
+from ..bench.comparison import ENOUGH, compare, measured, render
+from ..bench.comparison import heading as heading_of
+from ..bench.results import Report, Result, read_report
 from ..bench.rows import AXES, Row, default_rows, parse_axis, quick_rows, rows_of
-from .console import CommandError, Progress, count, note, one_line, say, warn
+from ..bench.tables import closing, header_lines, heading, lines, markdown, wrapped
+from .console import CommandError, Progress, count, flush, note, one_line, say, warn
 from .files import check_input, check_outputs, replacing
 
 if TYPE_CHECKING:
@@ -21,31 +22,38 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "run"]
 
 _DESCRIPTION = """\
-Measure the operators on this device: the time on the device as a share of a copy of the same bytes, measured in turn
-with it; the whole call, NumPy in and NumPy out, against NumPy; and every result against the reference, bit for bit.
-The exit status is 1 if any result is wrong."""
+Measure the operators on this device: the time on the device as a share of a
+copy of the same bytes, measured in turn with it; the whole call, NumPy in and
+NumPy out, against NumPy; and every result against the reference, bit for bit.
+The exit status is 1 if any result is wrong.
+
+examples:
+  dmlgpu bench --quick                          seconds, instead of minutes
+  dmlgpu bench --axis type=float16,int64 --axis shape=2^24,4096x4096
+  dmlgpu bench --json before.json               then change something, then
+  dmlgpu bench --json after.json
+  dmlgpu bench compare before.json after.json   what became faster or slower
+  dmlgpu bench --json before.json --resume      the rest, after Ctrl-C"""
 
 _EPILOG = """\
-examples:
-  dmlgpu bench --quick                                      seconds, instead of minutes
-  dmlgpu bench --axis type=float16,int64 --axis shape=2^24,4096x4096 --axis axis=first,last
-  dmlgpu bench --json before.json                           then change something, then
-  dmlgpu bench --json after.json
-  dmlgpu bench compare before.json after.json               what became faster or slower, beyond the noise
+--list says which axes and values there are, and which rows a run would measure.
 
---list says which axes and values there are, and which rows a run would measure. Columns: noise is the interquartile
-range by the median; 'of copy' the copy kernel's time by the row's, 1 being as fast as the fastest copy; 'x NumPy'
-NumPy's time by the whole call's. Ratios are medians of samples taken in turn."""
+columns: ms on the device; noise, the interquartile range by the median; 'of
+copy', the time of the fastest copy kernel by the row's, 1 being as fast; 'x
+NumPy', NumPy's time by the whole call's. Ratios are medians of samples taken in
+turn. --json, --csv and --md have more columns. They are written anew after
+every row, so that what ends a run early leaves what was measured."""
 
 _COMPARE = """\
-Say for every row that two results share whether it is the SAME, FASTER or SLOWER: by its share of the copy, which
-was measured in turn with it, so that a machine that is slower today matters little. A row has changed if the
-intervals that hold the medians with 95 % do not meet, and the change is above 3 %. The exit status is 1 if an
-operator is SLOWER, or WRONG: not the reference's bits."""
+Say for every row that two results share whether it is the SAME, FASTER or
+SLOWER: by its share of the copy, which was measured in turn with it, so that a
+machine that is slower today matters little. A row has changed if the intervals
+that hold the medians with 95 % do not meet, and the change is above 3 %. The
+exit status is 1 if an operator is SLOWER, or WRONG: not the reference's bits.
 
-_HEADINGS = ("ms", "noise", "G/s", "of copy", "whole ms", "upload", "download", "x NumPy", "result")
-_WIDTHS = (8, 6, 7, 7, 8, 7, 8, 7, 0)
-_WIDTH = 110
+examples:
+  dmlgpu bench compare before.json after.json
+  dmlgpu bench compare here.json there.json --across-machines"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -87,8 +95,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     how.add_argument(
         "--device-only", action="store_true", help="leave out the whole call with its transfers, and NumPy"
     )
-    out = parser.add_argument_group("where results go, besides standard output")
+    out = parser.add_argument_group("where results go")
+    out.add_argument("--show-copies", action="store_true", help="list all ways to copy, too, behind the operators")
     out.add_argument("--json", metavar="FILE", help="all samples, for 'dmlgpu bench compare'")
+    out.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the file of --json: measure only the rows that an interrupted run has left",
+    )
     out.add_argument("--csv", metavar="FILE", help="a table for spreadsheets, in seconds")
     out.add_argument("--md", metavar="FILE", help="a table in Markdown")
 
@@ -109,6 +123,7 @@ def _add_comparison(parser: ArgumentParser) -> None:
     comparison.add_argument(
         "--across-machines", action="store_true", help="compare shares of the copy although the machines differ"
     )
+    comparison.add_argument("--show-copies", action="store_true", help="list the ways to copy, too")
 
 
 def _count(text: str) -> int:
@@ -135,15 +150,15 @@ def run(arguments: Namespace) -> int:
     if arguments.list:
         _list(rows)
         return 0
-    outputs = check_outputs({f"--{kind}": getattr(arguments, kind) for kind in ("json", "csv", "md")})
+    outputs = check_outputs({f"--{kind}": getattr(arguments, kind) for kind in _KINDS})
+    unfinished = _unfinished(arguments)
     from ..runtime.device import resolve_device
 
-    report = _measure(resolve_device(arguments.device), rows, arguments)
-    for option, path in outputs.items():
-        text = {"--json": report.json, "--csv": report.csv, "--md": report.markdown}[option]()
-        with replacing(path) as file:
-            file.write(text.encode() + (b"\n" if option == "--json" else b""))
-        say(f"wrote {one_line(path)}: {count(len(report.results), 'row')}")
+    report = _measure(resolve_device(arguments.device), rows, arguments, outputs, unfinished)
+    if outputs:
+        say("")
+    for path in outputs.values():
+        say(f"wrote {one_line(path)}: {count(len(rows), 'row')} and {len(report.results) - len(rows)} ways to copy")
     wrong = [result for result in report.results if result.difference is not None]
     if wrong:
         rows_of_it = count(len(wrong), "row")
@@ -165,6 +180,17 @@ def _chosen(arguments: Namespace) -> list[Row]:
     return rows_of(chosen)
 
 
+def _unfinished(arguments: Namespace) -> Report | None:
+    """Return the results that ``--resume`` goes on with."""
+    if not arguments.resume:
+        return None
+    if arguments.json is None:
+        raise CommandError("--resume goes on with the file of --json FILE: name it")
+    if not Path(arguments.json).exists():
+        raise CommandError(f"--resume: {arguments.json} is not there to go on with; leave --resume out to begin")
+    return _read(Path(arguments.json))
+
+
 def _list(rows: Sequence[Row]) -> None:
     say("axes and their values:")
     for name, (values, _) in AXES.items():
@@ -174,9 +200,12 @@ def _list(rows: Sequence[Row]) -> None:
         say(f"  {row.name}")
 
 
-def _measure(device: Device, rows: Sequence[Row], arguments: Namespace) -> Report:
+def _measure(
+    device: Device, rows: Sequence[Row], arguments: Namespace, outputs: Mapping[str, Path], unfinished: Report | None
+) -> Report:
+    """Measure rows, but for those of an unfinished run; print and save each as it comes."""
     from ..bench.machine import header
-    from ..bench.runner import REASONS, Options, Runner
+    from ..bench.runner import Options, Runner
 
     options = Options(
         min_samples=arguments.min_samples,
@@ -186,49 +215,86 @@ def _measure(device: Device, rows: Sequence[Row], arguments: Namespace) -> Repor
     )
     runner = Runner(device, options, timestamps=not arguments.wall)
     about = header(device, runner.clock, vars(options))
+    results = {} if unfinished is None else {one.row: one for one in measured(unfinished, about, rows)}
+    left = [row for row in rows if row not in results]
     for label, text in header_lines(about):
-        say(textwrap.fill(text, _WIDTH, initial_indent=f"{label:9} ", subsequent_indent=" " * 10))
-    width = max(len(row.name) for row in rows) + 12
-    say(f"\n{'':{width}} {_aligned(_HEADINGS)}")
-    results: list[Result] = []
-    groups = {(row.type, row.elements) for row in rows}
-    with Progress(len(rows) + len(groups)) as progress:
-        done = 0
+        if label != "limits":
+            say(wrapped(text, f"{label:9} ", 10))
+    if unfinished is not None:
+        say(f"\n{len(rows) - len(left)} of {count(len(rows), 'row')} are in {one_line(arguments.json)}")
+    say(f"\n{heading()}")
+    for result in results.values():
+        if result.row.operator != "copy":
+            say(lines(result))
+    with Progress(len(left) + len({(row.type, row.elements) for row in left}), "row") as progress:
+        done: dict[Row, None] = {}
 
-        def begin(row: Row) -> None:
-            nonlocal done
-            progress.show(done, row.name)
-            done += 1
+        def begin(row: Row, phase: str) -> None:
+            done[row] = None
+            progress.show(len(done) - 1, f"{phase} {row.name}", at_once=True)
 
-        for result in runner.run(rows, begin):
-            results.append(result)
-            progress.clear()
-            say(_line(result, width))
+        try:
+            for result in runner.run(left, begin):
+                results[result.row] = result
+                progress.clear()
+                if result.row.operator != "copy":
+                    say(lines(result))
+                    flush()  # what ends the process early may not
+                _save(Report(about, list(results.values())), outputs)
+        except KeyboardInterrupt:
+            if "--json" in outputs and results:
+                there = sum(row in results for row in rows)
+                note(f"{outputs['--json']} has {there} of {count(len(rows), 'row')}; --resume measures the others")
+            raise
+    _close(list(results.values()), show_copies=arguments.show_copies)
+    return Report(about, list(results.values()))
+
+
+def _save(report: Report, outputs: Mapping[str, Path]) -> None:
+    for option, path in outputs.items():
+        with replacing(path) as file:
+            file.write(_KINDS[option.removeprefix("--")](report).encode())
+
+
+_KINDS: Mapping[str, Callable[[Report], str]] = {
+    "json": lambda report: report.json() + "\n",
+    "csv": Report.csv,
+    "md": markdown,
+}
+"""What the files of the options hold."""
+
+
+def _close(results: Sequence[Result], *, show_copies: bool) -> None:
+    """Say what there is to say of all results together."""
+    from ..bench.runner import REASONS
+
+    shown = [result for result in results if show_copies or result.row.operator != "copy" or result.difference]
+    for result in shown:
+        if result.row.operator == "copy":
+            say(lines(result))
+    say(f"\n{closing(results)}")
+    # The fastest copies are in all shares.
+    shown += [result for result in results if result not in shown and result.row.kernel == result.copy]
     for reason, meaning in REASONS.items():
         rows_of_it = [
             f"{result.row.name} ({warning.partition(': ')[2]})"
-            for result in results
+            for result in shown
             for warning in result.warnings
             if warning.startswith(f"{reason}: ")
         ]
         if rows_of_it:
             warn(f"{reason}: {', '.join(rows_of_it)}; {meaning}")
-    return Report(about, results)
-
-
-def _aligned(texts: Sequence[str]) -> str:
-    return " ".join(f"{text:>{width}}" if width else text for text, width in zip(texts, _WIDTHS, strict=True))
-
-
-def _line(result: Result, width: int) -> str:
-    name, milliseconds, noise, rate, _, *rest = cells(result)
-    return f"{name:{width}} {_aligned((milliseconds, noise, rate, *rest))}"
 
 
 def _compare(arguments: Namespace) -> int:
     old, new = (_read(Path(name)) for name in (arguments.old, arguments.new))
     changes = compare(old, new, across_machines=arguments.across_machines)
-    say(render(changes))
+    for label, name, report in (("old", arguments.old, old), ("new", arguments.new, new)):
+        say(wrapped(heading_of(one_line(name), report), f"{label}  ", 5))
+    say(f"\n{render(changes, show_copies=arguments.show_copies)}")
+    alone = [len({one.row for one in a.results} - {one.row for one in b.results}) for a, b in ((old, new), (new, old))]
+    if any(alone):
+        say(f"not compared: {count(alone[0], 'row')} of old alone, {count(alone[1], 'row')} of new alone")
     few = min(len(result.seconds) for report in (old, new) for result in report.results)
     if few < ENOUGH:
         note(f"with fewer than {ENOUGH} samples of a row ({few} here) its verdict is less sure than 95 %")

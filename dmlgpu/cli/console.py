@@ -38,6 +38,9 @@ _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")  # all but the line feed
 _GAP = 2
 """Spaces between columns."""
 _BAR_SECONDS = 0.1
+_LINE_SECONDS = 30.0
+_WORTH_SAYING = 20
+"""The fewest steps of which a line tells at once that they have begun."""
 
 _LONGEST = 2000
 """The most characters of a message: files and arguments have names and values of any length."""
@@ -209,17 +212,23 @@ def _folded(rows: Sequence[Sequence[str]], right: bool, indent: int, width: int 
 
 
 class Progress:
-    """A bar on standard error that shows how much is done and disappears at the end; nothing where that is no terminal.
+    """How much is done: a bar on standard error that disappears at the end; a line now and then where there is none.
 
     Parameters
     ----------
     total : int
         The steps until the end.
+    noun : str
+        What a step is, as lines say it.
     """
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, noun: str) -> None:
+        self._total, self._noun = total, noun
         self._bar: Any = None
         self._next = 0.0
+        self._started = time.monotonic()
+        # Who runs this in a shell's loop wants no line of a few steps.
+        self._next_line = self._started + (_LINE_SECONDS if total < _WORTH_SAYING else 0.0)
         if sys.stderr.isatty():
             with suppress(ImportError):
                 self._bar = _bar(total)
@@ -238,11 +247,17 @@ class Progress:
             self._draw(self._bar.stop)
             self._next = 0.0
 
-    def show(self, done: int, what: str) -> None:
-        """Show how many steps are done, and what comes next."""
-        if self._bar is None or time.monotonic() < self._next:
+    def show(self, done: int, what: str, *, at_once: bool = False) -> None:
+        """Show how many steps are done, and what comes next; a bar shows at once what may take long."""
+        now = time.monotonic()
+        if self._bar is None:
+            if now >= self._next_line:
+                self._next_line = now + _LINE_SECONDS
+                note(f"{done} of {count(self._total, self._noun)}{self._left(done, now)}: {what}")
             return
-        self._next = time.monotonic() + _BAR_SECONDS
+        if now < self._next and not at_once:
+            return
+        self._next = now + _BAR_SECONDS
         self._bar.update(self._bar.task_ids[0], completed=done, description=one_line(what))
 
         def draw() -> None:
@@ -252,6 +267,13 @@ class Progress:
             self._bar.refresh()
 
         self._draw(draw)
+
+    def _left(self, done: int, now: float) -> str:
+        """Say how much time is left if the other steps take as long as those that are done."""
+        if not done:
+            return ""
+        seconds = (now - self._started) * (self._total - done) / done
+        return f", about {seconds:.0f} s left" if seconds < 100 else f", about {seconds / 60:.0f} min left"
 
     def _draw(self, draw: Callable[[], object]) -> None:
         try:
@@ -267,7 +289,7 @@ def _bar(total: int) -> Any:
 
     name = progress.TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, ratio=1))
     bar = progress.Progress(
-        progress.BarColumn(30),
+        progress.BarColumn(20),
         progress.TextColumn("{task.completed} of {task.total}"),
         progress.TimeRemainingColumn(elapsed_when_finished=True),
         name,

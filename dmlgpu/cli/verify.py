@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -38,13 +38,15 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "chosen_cases", "run", "verify_device"]
 
 _DESCRIPTION = """\
-Run the conformance cases on this device and compare every bit with the reference, the definition of the results in
-NumPy; probe what devices may do differently. The exit status is 0 if every case has the reference's bits and no probe
-fails, else 1."""
+Run the conformance cases on this device and compare every bit with the
+reference, the definition of the results in NumPy; probe what devices may do
+differently. The exit status is 0 if every case has the reference's bits and no
+probe fails, else 1.
 
-_EPILOG = """\
-The devices of two machines are compared by their files of digests:
-  dmlgpu verify --digest here.json           on each machine, with a name of its own
+examples:
+  dmlgpu verify                              are this device's bits right?
+  dmlgpu verify --full --json report.json    all cases, for a report
+  dmlgpu verify --digest here.json           on each of two machines, then
   dmlgpu verify --reference --digest reference.json
   dmlgpu verify --compare here.json there.json reference.json"""
 _MOST_JOBS = 16
@@ -57,7 +59,7 @@ _NATIVE = "wgpu-native"
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
+    parser.description = _DESCRIPTION
     parser.add_argument(
         "--full", action="store_true", help="run all cases, large ones too, instead of those of a minute or so"
     )
@@ -217,16 +219,17 @@ def _verify(device: Device, cases: Sequence[Case], *, probing: bool, jobs: int) 
     probes: list[Probe] = []
     found: dict[int, Outcome] = {}
     stopped = None
-    with Progress(len(cases)) as progress:
+    with Progress(len(cases), "case") as progress:
         try:
             with checking(device, cases, _keeps(device), processes=jobs) as outcomes_as_they_come:
                 if probing:
-                    progress.show(0, "probes")
+                    progress.show(0, "compiling and running probes", at_once=True)
                     probes = list(probe(device))
-                progress.show(0, cases[0].name)
+                steps = _steps(cases, jobs)
+                progress.show(0, next(steps), at_once=True)
                 for number, outcome in outcomes_as_they_come:
                     found[number] = outcome
-                    progress.show(len(found), outcome.case.name)
+                    progress.show(len(found), next(steps))
         except DeviceReleasedError as error:
             stopped = str(error)
         except BrokenProcessPool:
@@ -237,6 +240,17 @@ def _verify(device: Device, cases: Sequence[Case], *, probing: bool, jobs: int) 
     seconds = time.monotonic() - started
     outcomes = [found[number] for number in sorted(found)]
     return Verdict(device.summary, len(cases), probes, outcomes, seconds, stopped, driver_of(device))
+
+
+def _steps(cases: Sequence[Case], jobs: int) -> Iterator[str]:
+    """Yield what comes next, before each case and at the end."""
+    compiled = set()
+    for case in cases:
+        shaders = case.column, case.dtype
+        what = "running" if shaders in compiled else "compiling"  # which takes longer than to run
+        compiled.add(shaders)
+        yield f"{what} {case.name}" if jobs == 1 else f"compiling and running in {jobs} processes"
+    yield "done"
 
 
 def _keeps(device: Device) -> Mapping[str, bool]:
@@ -251,9 +265,9 @@ def _reference(cases: Sequence[Case], path: Path) -> int:
     import numpy as np
 
     digests = {}
-    with Progress(len(cases)) as progress:
+    with Progress(len(cases), "case") as progress:
         for number, case in enumerate(cases):
-            progress.show(number, case.name)
+            progress.show(number, f"computing {case.name}")
             outcome = reference_outcome(case)
             if outcome.digest is not None:
                 digests[case.name] = outcome.digest
