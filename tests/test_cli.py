@@ -11,8 +11,11 @@ import pytest
 
 import dmlgpu
 from dmlgpu import dtypes, reference
+from dmlgpu.cli import _COMMANDS
 
 from .cli_runner import Run, one_line, process, runner, same
+
+PARTS = ("positional arguments", "commands", "other uses")
 
 
 @pytest.fixture
@@ -23,12 +26,24 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 class TestHelp:
-    @pytest.mark.parametrize("arguments", [[], ["--help"], ["cumsum", "--help"], ["round", "--help"], ["info", "-h"]])
-    def test_help_is_printed(self, run: Run, arguments: list[str]) -> None:
-        status, out, err = run(*arguments)
-        assert (status, err) == (0, "")
-        assert out.startswith("usage: dmlgpu")
-        assert max(map(len, out.splitlines())) <= 120
+    @pytest.mark.parametrize("command", ["", *_COMMANDS, "bench compare"])
+    def test_help_has_one_width_and_examples_first(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch, command: str
+    ) -> None:
+        helps = []
+        for width in ("40", "200"):
+            monkeypatch.setenv("COLUMNS", width)
+            status, out, err = run(*command.split(), "--help")
+            assert (status, err) == (0, "")
+            helps.append(out)
+        assert helps[0] == helps[1]
+        assert out.startswith(f"usage: dmlgpu {command}")
+        assert max(map(len, out.splitlines())) <= 80
+        examples = out.index(f"\nexamples:\n  dmlgpu {command}")
+        assert examples < min(out.index("\noptions:\n"), *(out.find(f"\n{part}:\n") % len(out) for part in PARTS))
+
+    def test_help_is_what_no_command_prints(self, run: Run) -> None:
+        assert run() == run("--help") == run("-h")
 
     def test_version(self, run: Run) -> None:
         assert run("--version") == (0, f"dmlgpu {dmlgpu.__version__}\n", "")
@@ -181,6 +196,30 @@ class TestTables:
         Path("x.csv").write_text("a,b\nx,1\ny,2\n")
         assert run("cumsum", "x.csv", "-o", "y.csv", "--include-initial", *options).status == 0
         assert Path("y.csv").read_text().split() == ["a,b", *expected.split()]
+
+    def test_names_may_have_spaces_around_them(self, run: Run) -> None:
+        Path("x.csv").write_text('a, b,"c, d",e\n1,2,3,4\n1,2,3,4\n')
+        assert run("cumsum", "x.csv", "-o", "y.csv", "--columns", 'a , b, "c, d"').status == 0
+        assert Path("y.csv").read_text() == 'a, b,"c, d",e\n1,2,3,4\n2,4,6,4\n'
+
+    @pytest.mark.filterwarnings("default:x.csv")
+    def test_numbers_may_be_names(self, run: Run) -> None:
+        Path("x.csv").write_text("id,2019,2020\n1,10,0.5\n2,20,1\n")
+        status, _, err = run("cumsum", "x.csv", "-o", "y.csv")
+        assert status == 0
+        assert Path("y.csv").read_text() == "id,2019,2020\n1,10,0.5\n3,30,1.5\n"
+        assert (
+            "dmlgpu: note: x.csv: line 1 is taken for a header, with the names id, 2019, 2020; --header no takes it "
+            "for data\n"
+        ) in err
+        assert run("cumsum", "x.csv", "--columns", "2019, 2020").status == 0
+
+    @pytest.mark.parametrize(("missing", "expected"), [("0", "1 1 3"), ("nan", "1.0 nan nan"), ("-1", "1 0 2")])
+    def test_missing_numbers(self, run: Run, missing: str, expected: str) -> None:
+        Path("x.csv").write_text("a,b\nx,1\n,\ny,2\n")
+        assert run("cumsum", "x.csv", "-o", "y.csv", "--missing", missing).status == 0
+        lines = [f"{name},{number}" for name, number in zip(["x", "", "y"], expected.split(), strict=True)]
+        assert Path("y.csv").read_text().split() == ["a,b", *lines]
 
     def test_the_output_may_be_an_array(self, run: Run) -> None:
         Path("x.csv").write_text(TABLE)

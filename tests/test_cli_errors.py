@@ -61,8 +61,14 @@ BAD = {
     "output name too long": (f"cumsum v.npy -o {'y' * 300}.npy", "File name too long"),
     "three dimensions as a table": ("cumsum cube.npy --axis 0 -o y.csv", "a .csv file has 1 or 2 dimensions"),
     "no columns as a table": ("round nothing.npy -o y.csv", "a .csv file needs at least one column"),
-    "columns of an array": ("cumsum v.npy --columns a", "--columns and --header are for .csv files"),
-    "header of an array": ("cumsum v.npy --header no", "--columns and --header are for .csv files"),
+    "columns of an array": ("cumsum v.npy --columns a", "--columns and --missing are for .csv and .parquet files"),
+    "header of an array": ("cumsum v.npy --header no", "and --header for .csv files; v.npy is an array"),
+    "missing of an array": ("cumsum v.npy --missing 0", "--columns and --missing are for .csv and .parquet files"),
+    "missing that is no number": (
+        "cumsum t.csv --missing NA",
+        "argument --missing: 'NA' is not a number; give the one",
+    ),
+    "missing in another script": ("cumsum t.csv --missing \u0663", "argument --missing: '\u0663' is not a number"),
     "unknown column": ("cumsum t.csv --columns c", "--columns: t.csv has no column 'c'"),
     "column of text": ("cumsum t.csv --columns a", "t.csv, line 2, column a: 'x' is not a number"),
     "initial column": ("cumsum t.csv --axis 1 --include-initial", "would add a column"),
@@ -70,7 +76,10 @@ BAD = {
     "empty cell": ("cumsum hole.csv", "hole.csv, line 3, column b: the cell is empty"),
     "bad cell": ("round word.csv", "word.csv, line 4, column b: 'n/a' is not a number"),
     "no numbers": ("round words.csv", "words.csv has no column of numbers"),
-    "not UTF-8": ("round latin.csv", "not UTF-8 text"),
+    "not UTF-8": (
+        "round latin.csv",
+        "after line 2: not UTF-8 text but most likely Windows-1252, in which the byte 0xFC is '\u00fc'; save",
+    ),
 }
 
 

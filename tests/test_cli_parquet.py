@@ -13,8 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from dmlgpu import reference
+from dmlgpu.cli.console import CommandError
+from dmlgpu.cli.parquet_files import read_table
 
-from .cli_runner import Run, one_line, runner, same
+from .cli_runner import Run, bits, one_line, runner, same
 
 
 @pytest.fixture
@@ -78,6 +80,27 @@ class TestNumbers:
         assert run("cumsum", "x.parquet", "-o", "y.parquet", "--axis", "1").status == 0
         assert pq.read_table("y.parquet").to_pydict() == {"a": [1, 2], "k": ["x", "y"], "b": [1.5, 3]}
 
+    @pytest.mark.parametrize("dtype", ["int8", "uint64", "float16", "float32", "float64"])
+    @pytest.mark.parametrize("missing", ["0", "5", "nan", "0.1"])
+    def test_empty_cells_get_a_number_of_their_type(self, tmp_path: Path, dtype: str, missing: str) -> None:
+        path = tmp_path / "x.parquet"
+        save(str(path), {"x": pa.array([1, None, 3], dtype), "k": pa.array([None, "a", "b"])})
+        if "int" in dtype and missing in ("nan", "0.1"):
+            with pytest.raises(CommandError, match=f"--missing {missing}: .* has the type {dtype}, which has no such"):
+                read_table(path, None, missing)
+        else:
+            table = read_table(path, None, missing)
+            assert bits(table.columns[0].cells) == bits(np.array([1, missing, 3]).astype(dtype))
+            assert table.columns[1].cells.to_pylist() == [None, "a", "b"]
+
+    @pytest.mark.parametrize(
+        ("dtype", "missing"), [("uint8", "-1"), ("int8", "128"), ("float16", "1e6"), ("bool", "2"), ("int64", "1e3")]
+    )
+    def test_empty_cells_get_no_number_beyond_their_type(self, tmp_path: Path, dtype: str, missing: str) -> None:
+        save(str(tmp_path / "x.parquet"), {"x": pa.array([1, None, 0]).cast(dtype.replace("float16", "halffloat"))})
+        with pytest.raises(CommandError, match="which has no such number"):
+            read_table(tmp_path / "x.parquet", ["x"], missing)
+
     @pytest.mark.parametrize(("options", "gap"), [([], 0), (["--reverse"], 3)])
     def test_include_initial_adds_a_row(self, run: Run, options: list[str], gap: int) -> None:
         save("x.parquet", {"x": pa.array([1, 2, 3]), **KEPT})
@@ -130,7 +153,11 @@ BAD = {
     "empty": ("cumsum empty.parquet", "empty.parquet is empty"),
     "no rows": ("cumsum none.parquet", "none.parquet has no rows"),
     "no numbers": ("cumsum words.parquet", "has no column of numbers; its columns are 'k' of string"),
-    "null": ("cumsum null.parquet", "null.parquet, row 2, column x: the cell is empty (null); fill it, with nan"),
+    "null": ("cumsum null.parquet", "null.parquet, row 2, column x: the cell is empty (null); --missing nan carries"),
+    "missing of another type": (
+        "cumsum null.parquet --missing 1e400",
+        "--missing 1e400: null.parquet, column x has the type double, which has no such number; give another",
+    ),
     "column of text": ("cumsum words.parquet --columns k", "column k: its type is string, not one of numbers; leave"),
     "unknown column": ("cumsum words.parquet --columns z", "--columns: words.parquet has no column 'z'; its columns"),
     "header": ("cumsum x.parquet --header no", "--header is for .csv files; x.parquet says itself what its columns"),

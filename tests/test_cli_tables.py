@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,85 @@ class TestReadTable:
             assert table.rows == (1 if expected else 2)
 
     @pytest.mark.parametrize(
+        "text",
+        [
+            "id,2019,2020\n1,5,6\n2,7,8\n",
+            "id, 2019 ,1\n1,5,6\n",
+            "id,7\n1.5,x\n",
+            "country,2019,2020\nDE,1.5,2\nFR,2019,3\n",
+            "country;2010;2015;2020\nDE;1;2;3\n",
+        ],
+    )
+    def test_numbers_that_are_names(self, tmp_path: Path, text: str) -> None:
+        with pytest.warns(
+            UserWarning, match=r"a\.csv: line 1 is taken for a header, with the names \w+, .*--header no"
+        ):
+            table = table_of(tmp_path / "a.csv", text)
+        assert table.header
+        assert text_of(table).splitlines()[0] == text.splitlines()[0]
+        with pytest.raises(CommandError) if text.startswith("id") else nullcontext():
+            assert not table_of(tmp_path / "a.csv", text, header="no").header
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "2019,2020\n1,2\n",
+            "n/a,5\nx,6\n",
+            "x,5\ny,6\n",
+            "x,1,2\ny,3,4\n",
+            "x,2019\ny,1\n",
+            "x,2020,2019\ny,1,2\n",
+            "x,2019,2020\ny,2018,2021\n",
+            "x,2019,2020\n",
+            "x,2019,12\ny,1,2\n",
+            "x,-2019,2020\ny,1,2\n",
+            "x,x,2019,2020\ny,z,1,2\n",
+        ],
+    )
+    def test_numbers_that_are_data(self, tmp_path: Path, text: str) -> None:
+        assert not table_of(tmp_path / "a.csv", text).header
+
+    @pytest.mark.parametrize("first", ["n/a,5", "NA,5", "-,5", "None,5", "id,5.5", "id,-5", "id,05", "id,5,5"])
+    def test_what_may_be_data_is_no_header(self, tmp_path: Path, first: str) -> None:
+        below = "1" + ",2" * first.count(",")
+        with pytest.raises(CommandError, match=r"line 1, column number 1: '.*' is not a number"):
+            table_of(tmp_path / "a.csv", f"{first}\n{below}\n{below}\n")
+
+    @pytest.mark.parametrize(
+        ("missing", "expected"),
+        [
+            ("0", np.array([1, 0, 0, 4])),
+            ("nan", np.array([1, np.nan, np.nan, 4])),
+            ("-0.5", np.array([1, -0.5, -0.5, 4])),
+            ("18446744073709551615", np.array([1, 2**64 - 1, 2**64 - 1, 4], np.uint64)),
+        ],
+    )
+    def test_empty_cells(self, tmp_path: Path, missing: str, expected: np.ndarray) -> None:
+        text = "day,a,note\nx,1,\n,,\ny, \t,\nz,4,\n"
+        table = table_of(tmp_path / "a.csv", text, missing=missing)
+        assert table.columns[1].numbers is not None
+        assert bits(table.columns[1].numbers) == bits(expected)
+        assert [column.cells for column in table.columns[::2]] == [["x", "", "y", "z"], [""] * 4]
+
+    def test_an_empty_column_that_is_named_has_numbers(self, tmp_path: Path) -> None:
+        table = table_of(tmp_path / "a.csv", "a,b\n,1\n,2\n", only=["a"], missing="7")
+        assert table.columns[0].cells.tolist() == [7, 7]
+
+    def test_what_is_missing_hides_no_other_error(self, tmp_path: Path) -> None:
+        with pytest.raises(CommandError, match="line 4, column a: 'x' is not a number"):
+            table_of(tmp_path / "a.csv", "a,b\n,1\n2,2\nx,3\n", missing="0")
+        with pytest.raises(CommandError, match="line 3, column a: 9007199254740993 has no exact float64"):
+            table_of(tmp_path / "a.csv", "a,b\n,1\n9007199254740993,2\n", missing="0.5")
+
+    @pytest.mark.parametrize(("name", "place"), [("b", 2), ("b ", 1), ("c", 3), (" a", 0)])
+    def test_spaces_around_names(self, tmp_path: Path, name: str, place: int) -> None:
+        """The exact name comes first; else spaces around names are nothing."""
+        table = table_of(tmp_path / "a.csv", "a,b ,b, c\n1,2,3,4\n", only=[name])
+        assert table.numeric == [place]
+        with pytest.raises(CommandError, match="has 2 columns named ' b'"):
+            table_of(tmp_path / "a.csv", "a,b ,b, c\n1,2,3,4\n", only=[" b"])
+
+    @pytest.mark.parametrize(
         ("text", "delimiter"),
         [
             ("a,b\n1,2\n", ","),
@@ -106,7 +186,10 @@ class TestReadTable:
         [
             ("a,b\n1,2\n3\n", "line 3 has 1 cell where line 1 has 2"),
             ("a\n1\n2,3\n", "line 3 has 2 cells where line 1 has 1"),
-            ("a,b\n1,2\n3,\n", "line 3, column b: the cell is empty"),
+            (
+                "a,b\n1,2\n3,\n",
+                "line 3, column b: the cell is empty; --missing nan carries the gap through, --missing 0 ",
+            ),
             ("a,b\n1,2\n3, \n", "line 3, column b: the cell is empty"),
             ("a,b\n1,2\nx,4\n", "line 3, column a: 'x' is not a number"),
             ("a\n1_000\n1\n", "line 2, column a: '1_000' is not a number"),
@@ -156,8 +239,15 @@ class TestReadTable:
             ("x;y\n1,5;2,5\n", "no column of numbers"),
             ('a\n"1\n2\n', "line 3: unexpected end of data"),
             ('a\n"1"2\n', "line 2: "),
-            (b"a\n1\n\xff\n", "not UTF-8 text"),
-            ("a\n1\n".encode("utf-16"), "not UTF-8 text"),
+            (
+                b"a\n1\n\xff\n",
+                "after line 2: not UTF-8 text but most likely Windows-1252, in which the byte 0xFF is '\xff'",
+            ),
+            (b"a\n\x81\n", "after line 1: not UTF-8 text: the byte 0x81 begins no character; save the file as UTF-8"),
+            ("a\n1\n".encode("utf-16"), "a.csv: not UTF-8 text but UTF-16, as its first bytes tell; save it as UTF-8"),
+            ("a\n1\n".encode("utf-32"), "not UTF-8 text but UTF-32, as its first bytes tell"),
+            ("a\n1\n".encode("utf-16-le"), "or convert it: iconv -f UTF-16LE -t UTF-8"),
+            ("a\n1\n".encode("utf-16-be"), "or convert it: iconv -f UTF-16BE -t UTF-8"),
         ],
     )
     def test_errors_say_where(self, tmp_path: Path, text: str | bytes, message: str) -> None:

@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import NoReturn
 
@@ -37,23 +38,28 @@ _COMMANDS = {
 """The commands: the module that has ``add_arguments(parser)`` and ``run(arguments)``, and a line of help."""
 
 _DESCRIPTION = """\
-Cumulative sums, cumulative products and rounding on the GPU, for .npy, .csv and .parquet files.
-The results have the same bits on every device."""
+Cumulative sums, cumulative products and rounding on the GPU, for .npy, .csv
+and .parquet files. The results have the same bits on every device.
 
-_EPILOG = """\
 examples:
-  dmlgpu cumsum rain.csv                          show a summary of the running totals
+  dmlgpu cumsum rain.csv                          show the running totals
   dmlgpu cumsum rain.csv -o totals.csv            write them
   dmlgpu cumprod growth.npy --axis 1 -o index.npy
   dmlgpu round prices.csv --mode half_away -o rounded.csv
-  dmlgpu verify                                   does this device give the right bits?
+  dmlgpu verify                                   are this device's bits right?
   dmlgpu bench --quick                            how fast is this device?
-  dmlgpu info                                     versions, adapters and drivers, for a bug report
+  dmlgpu info                                     for a bug report"""
 
-exit status: 0 for success; 1 if info finds no usable adapter, verify a difference, bench a wrong or slower result;
-2 for bad input, and for output that cannot be written, with one line that begins with 'dmlgpu: error:'
+_EPILOG = """\
+'dmlgpu COMMAND --help' says more. The environment variable DMLGPU_ADAPTER
+chooses a device for all commands.
 
-'dmlgpu COMMAND --help' says more. The environment variable DMLGPU_ADAPTER chooses a device for all commands."""
+exit status: 0 for success; 1 if info finds no usable adapter, verify a
+difference, bench a wrong or slower result; 2 for bad input, and for output that
+cannot be written, with one line that begins with 'dmlgpu: error:'"""
+
+_HELP_WIDTH = 80
+"""The width of all help, whatever the terminal's: the examples have it, too."""
 
 _INTERRUPTED = 128 + signal.SIGINT
 _READER_GONE = 128 + getattr(signal, "SIGPIPE", 13)  # Windows has no such signal
@@ -155,7 +161,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     SystemExit
         After ``--help`` and ``--version``, and without a command, when help is printed; the code is 0.
     """
-    raw = argparse.RawDescriptionHelpFormatter
+    raw = partial(argparse.RawDescriptionHelpFormatter, width=_HELP_WIDTH)
     parser = _Parser(prog="dmlgpu", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=raw, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"dmlgpu {dmlgpu.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")

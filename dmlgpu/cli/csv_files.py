@@ -11,9 +11,10 @@ import csv
 import io
 import math
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -32,6 +33,15 @@ __all__ = ["read_table", "write_table"]
 Header = Literal["auto", "yes", "no"]
 
 _BOM = b"\xef\xbb\xbf"
+_WIDE_MARKS = {
+    b"\xff\xfe\x00\x00": "UTF-32",
+    b"\x00\x00\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+"""The first bytes of other encodings, the longer ones first."""
+_NARROW = "Windows-1252"
+_CONVERT = "save it as UTF-8, or convert it: iconv -f {} -t UTF-8"
 _AT_ONCE = 1 << 20
 _ROWS_AT_ONCE = 1 << 16
 _LONGEST_LINE = 1 << 24
@@ -61,6 +71,11 @@ _CODE = _Pattern(r"[ \t]*[+-]?0[0-9]+[ \t]*")
 """Integers that would lose a zero if they were read as numbers: codes, most likely."""
 _NONZERO = _Pattern(r"[^e]*[1-9].*")
 """A number that is not zero: one with another digit before its exponent."""
+_NAME = _Pattern(r"[ \t]*[1-9][0-9]*[ \t]*")
+"""The numbers that may be names of columns, such as 2019."""
+_YEAR = _Pattern(r"[ \t]*[12][0-9]{3}[ \t]*")
+_GAPS = frozenset(map(str.lower, (*pyarrow.csv.ConvertOptions().null_values, "none", "-", "--", "?")))
+"""What files say where a number is missing. None of it is a name."""
 _HINT = "; codes such as 01234 are numbers in columns that --columns names"
 _SHOWN_DIGITS = 40
 _MOST_DIGITS = 20
@@ -69,7 +84,9 @@ _EXACT = 2.0**53
 _DIGIT = re.compile("[0-9]")
 
 
-def read_table(path: Path, header: Header = "auto", only: Sequence[str] | None = None) -> Table:
+def read_table(
+    path: Path, header: Header = "auto", only: Sequence[str] | None = None, missing: str | None = None
+) -> Table:
     """Read a .csv file.
 
     Parameters
@@ -77,9 +94,12 @@ def read_table(path: Path, header: Header = "auto", only: Sequence[str] | None =
     path : Path
         The file, in UTF-8.
     header : {"auto", "yes", "no"}
-        Whether the first line holds names; "auto" takes it for a header if no cell of it is a number.
+        Whether the first line holds names; "auto" takes it for a header if no cell of it is a number, and, with a
+        warning, if its numbers look like names (`_has_numbers_for_names`).
     only : sequence of str, optional
         The names of the columns to process; the others are kept as text, whatever they hold.
+    missing : str, optional
+        The number that empty cells in columns of numbers stand for; by default they are errors.
 
     Raises
     ------
@@ -93,6 +113,13 @@ def read_table(path: Path, header: Header = "auto", only: Sequence[str] | None =
     first = [cells[0].as_py() for cells in columns]
     # Codes such as 01234 are kept as text, but they are nothing that a header would hold.
     has_header = header == "yes" or (header == "auto" and not any(map(_NUMBER.fits, first)))
+    if header == "auto" and not has_header and _has_numbers_for_names(first, columns):
+        has_header = True
+        warnings.warn(
+            f"{path}: line 1 is taken for a header, with the names {', '.join(map(_shown, first))}; --header no takes "
+            "it for data",
+            stacklevel=2,
+        )
     names = first if has_header else [str(i + 1) for i in range(len(first))]
     if has_header:
         columns = [cells.slice(1) for cells in columns]
@@ -102,7 +129,7 @@ def read_table(path: Path, header: Header = "auto", only: Sequence[str] | None =
     found = []
     for i, (name, cells) in enumerate(zip(names, columns, strict=True)):
         where = _Place(source, int(has_header), _shown(name) if has_header and name else f"number {i + 1}")
-        numbers = _numbers(cells, where, named=only is not None) if i in chosen else None
+        numbers = _numbers(cells, where, only is not None, missing) if i in chosen else None
         found.append(Column(name, cells.to_pylist() if numbers is None else numbers))
     table = Table(tuple(found), has_header, source.dialect)
     if not table.numeric:
@@ -112,6 +139,35 @@ def read_table(path: Path, header: Header = "auto", only: Sequence[str] | None =
             f"point is written as '.'{_HINT if has_codes else ''}"
         )
     return table
+
+
+def _has_numbers_for_names(first: Sequence[str], columns: Sequence[Any]) -> bool:
+    """Whether a first line in which numbers stand beside words is a header, as far as the lines below tell.
+
+    Its numbers must be such as 2019, and no name may be there twice. Then either a word stands above nothing but
+    numbers, among which it would be an error; or two numbers or more are years that rise, above other numbers.
+    """
+    names = [cell.strip() for cell in first]
+    numbers = [i for i, name in enumerate(names) if _NUMBER.fits(name)]
+    words = [i for i in range(len(names)) if i not in numbers]
+    below = [cells.slice(1) for cells in columns]
+    if (
+        not len(below[0])
+        or not words
+        or not all(_NAME.fits(names[i]) for i in numbers)
+        or any(names[i].lower() in _GAPS for i in words)
+        or len(set(names)) < len(names)
+    ):
+        return False
+
+    def all_below(pattern: _Pattern, places: Sequence[int]) -> bool:
+        return all(pyarrow.compute.all(pattern.fit(below[i])).as_py() for i in places)
+
+    if any(all_below(_NUMBER, [i]) for i in words):
+        return True
+    years = [int(names[i]) for i in numbers if _YEAR.fits(names[i])]
+    rising = len(years) == len(numbers) > 1 and all(one < other for one, other in pairwise(years))
+    return rising and all_below(_NUMBER, numbers) and not all_below(_YEAR, numbers)
 
 
 def _content(path: Path) -> bytes:
@@ -128,7 +184,9 @@ def _content(path: Path) -> bytes:
                 text += decode(piece, final=not piece)
             except UnicodeDecodeError as error:
                 read = lines + error.object.count(b"\n", 0, error.start)
-                raise CommandError(f"{path}, after line {read}: not UTF-8 text; save the file as UTF-8") from None
+                raise _not_utf8(path, read, pieces[0], error.object[error.start]) from None
+            if len(pieces) == 1 and _wide_encoding(piece):
+                raise _not_utf8(path, 0, piece, 0)
             start = 0
             while len(text) - start > _LONGEST_LINE:
                 start = 1 + _last_line_end(text, start, start + _LONGEST_LINE + 1)
@@ -140,6 +198,35 @@ def _content(path: Path) -> bytes:
             lines += text.count("\n")
             text = rest
     return b"".join(pieces)
+
+
+def _wide_encoding(start: bytes) -> str | None:
+    """Return the encoding of two or four bytes a character that a file's first bytes tell, or None."""
+    for mark, name in _WIDE_MARKS.items():
+        if start.startswith(mark):
+            return name
+    if len(start) >= 4 and start[0] and start[2] and not start[1] and not start[3]:
+        return "UTF-16LE"
+    if len(start) >= 4 and not start[0] and not start[2] and start[1] and start[3]:
+        return "UTF-16BE"
+    return None
+
+
+def _not_utf8(path: Path, lines: int, start: bytes, byte: int) -> CommandError:
+    """Return an error that names the encoding that a file most likely has."""
+    wide = _wide_encoding(start)
+    if wide is not None:
+        return CommandError(f"{path}: not UTF-8 text but {wide}, as its first bytes tell; {_CONVERT.format(wide)}")
+    character = bytes([byte]).decode(_NARROW, "replace")
+    where = f"{path}, after line {lines}: not UTF-8 text"
+    if character == "\ufffd":
+        return CommandError(
+            f"{where}: the byte 0x{byte:02X} begins no character; save the file as UTF-8, in the program that wrote it"
+        )
+    return CommandError(
+        f"{where} but most likely {_NARROW}, in which the byte 0x{byte:02X} is {character!r}; "
+        f"{_CONVERT.format(_NARROW)}"
+    )
 
 
 def _last_line_end(text: str, start: int, end: int) -> int:
@@ -256,7 +343,7 @@ class _Place:
         return CommandError(f"{self.source.path}, line {line}, column {self.column}: {problem}")
 
 
-def _numbers(cells: Any, where: _Place, *, named: bool) -> NDArray[Any] | None:
+def _numbers(cells: Any, where: _Place, named: bool, missing: str | None) -> NDArray[Any] | None:
     """Convert a column's cells to integers if possible, else to float64; None if no cell is a number.
 
     A column that the user has named is one of numbers, whatever zeros its cells begin with.
@@ -265,10 +352,14 @@ def _numbers(cells: Any, where: _Place, *, named: bool) -> NDArray[Any] | None:
     are_numbers = _NUMBER.fit(cells)
     if not named:
         are_numbers = compute.and_not(are_numbers, _CODE.fit(cells))
+        if not compute.any(are_numbers).as_py():
+            return None
+    if missing is not None:
+        empty = compute.equal(compute.utf8_trim(cells, " \t"), "")
+        cells = compute.if_else(empty, missing, cells)
+        are_numbers = compute.or_(are_numbers, empty)
     row = compute.index(are_numbers, False).as_py()
     if row >= 0:
-        if not named and not compute.any(are_numbers).as_py():
-            return None
         raise where.error(row, _not_a_number(cells[row].as_py()))
     if compute.all(_INTEGER.fit(cells)).as_py():
         return _integers(cells, where)
@@ -302,7 +393,9 @@ def _floats(cells: Any, where: _Place) -> NDArray[np.float64]:
 
 def _not_a_number(cell: str) -> str:
     if not cell.strip():
-        return "the cell is empty; fill it, with nan to carry the gap through, or use --columns"
+        return (
+            "the cell is empty; --missing nan carries the gap through, --missing 0 has 0 there, and --columns chooses"
+        )
     if _CODE.fits(cell):
         return (
             f"{_shown(cell)} begins with 0, as codes do, while other cells are numbers; name the column with --columns "

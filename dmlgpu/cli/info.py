@@ -36,10 +36,19 @@ FEATURES = ("shader-f64", "shader-f16", "subgroup", "timestamp-query", "mappable
 _BYTES = {name for name in LIMITS if "size" in name or "alignment" in name}
 _WIDTH = 110
 
+_DESCRIPTION = """\
+What a bug report needs: versions, adapters, limits, features, drivers and
+environment.
+
+examples:
+  dmlgpu info                     the report
+  dmlgpu info --device llvmpipe   whether this adapter can be used
+  dmlgpu info --json > info.json  every limit and feature of every adapter"""
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.description = "What a bug report needs: versions, adapters, limits, features, drivers and environment."
+    parser.description = _DESCRIPTION
     parser.add_argument("--json", action="store_true", help="print JSON, with every limit and feature of every adapter")
 
 

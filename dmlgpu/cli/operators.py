@@ -25,6 +25,25 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "run"]
 
 MODES = ("half_even", "toward_zero", "half_away")
+_SCAN_EXAMPLES = """\
+The running {title} of the numbers in a file, along one axis.
+
+examples:
+  dmlgpu {name} rain.csv                    show a summary
+  dmlgpu {name} rain.csv -o totals.csv      write the result
+  dmlgpu {name} rain.csv --columns 'Jan, Feb' --missing 0 -o totals.csv
+  dmlgpu {name} cube.npy --axis 1 --exclusive -o result.npy"""
+
+_ROUND_EXAMPLES = """\
+Round the floating-point numbers in a file to integers; their type stays the
+same.
+
+examples:
+  dmlgpu round prices.csv                   show a summary
+  dmlgpu round prices.csv -o rounded.csv    write the result
+  dmlgpu round prices.csv --columns net --mode half_away -o rounded.csv
+  dmlgpu round x.npy --mode toward_zero -o whole.npy"""
+
 _FILES = """\
 .npy files:
   Arrays of up to 8 dimensions of integers or floating-point numbers; the shape
@@ -38,6 +57,7 @@ _FILES = """\
   as dates and names, are kept as they are. A word or an empty cell in a column
   of numbers is an error that names its line; nan is a number. Results are
   written with the fewest digits that read back to the same bits.
+  --missing VALUE takes empty cells for a number.
   Nothing is changed silently: an integer beside decimals that has no exact
   float64 and a number beyond float64 are errors. Codes such as 01234 are text,
   and numbers only if --columns names them. -0 is 0 among integers.
@@ -45,7 +65,8 @@ _FILES = """\
 .parquet files:
   Each column of integers or floating-point numbers is processed in its own
   type, as those of .csv files are; --columns chooses. Other columns are kept
-  as they are. An empty cell (null) in a column to process is an error.
+  as they are. An empty cell (null) in a column to process is an error, or the
+  number that --missing gives.
 
   .csv and .parquet files need the extra 'cli' of dmlgpu, which brings pyarrow:
   python -m pip install 'dmlgpu[cli]'
@@ -96,7 +117,8 @@ def _add_files(parser: ArgumentParser) -> None:
 
 
 def _add_scan(parser: ArgumentParser, title: str, initial: int) -> None:
-    parser.description = f"The running {title} of the numbers in a file, along one axis."
+    name = "cumsum" if title == "sum" else "cumprod"
+    parser.description = _SCAN_EXAMPLES.format(title=title, name=name)
     parser.epilog = _FILES.format(rows=_SCAN_ROWS)
     parser.add_argument(
         "--axis",
@@ -128,7 +150,7 @@ def _add_scan(parser: ArgumentParser, title: str, initial: int) -> None:
 
 
 def _add_rounding(parser: ArgumentParser) -> None:
-    parser.description = "Round the floating-point numbers in a file to integers; their type stays the same."
+    parser.description = _ROUND_EXAMPLES
     parser.epilog = _FILES.format(rows=_ROUND_ROWS)
     parser.add_argument(
         "--mode",
@@ -153,24 +175,42 @@ def _add_table(parser: ArgumentParser) -> None:
         "--columns",
         metavar="NAMES",
         type=_names,
-        help="process only these columns, by their names separated by commas (by their numbers from "
-        "1 if there is no header), and keep the others as they are",
+        help="process only these columns, by their names separated by commas, perhaps with spaces (by their numbers "
+        "from 1 if there is no header), and keep the others as they are",
     )
     table.add_argument(
         "--header",
         choices=("auto", "yes", "no"),
         default="auto",
-        help="whether the first line of a .csv file is a header; auto, the default, takes it for one if no cell "
-        "of it is a number",
+        help="whether the first line of a .csv file is a header; auto, the default, takes it for one if no cell of it "
+        "is a number, and, with a note, if its numbers are names such as 2019: where a word in it stands above numbers "
+        "alone, or where they are rising years above other numbers",
+    )
+    table.add_argument(
+        "--missing",
+        metavar="VALUE",
+        type=_missing,
+        help="take empty cells in columns of numbers for this number: 0, or nan to carry the gap through; without it "
+        "they are errors",
     )
 
 
 def _names(text: str) -> list[str]:
-    """Split names at commas; a name that contains a comma may be quoted as in a .csv file."""
+    """Split names at commas and the spaces behind them; a name with a comma may be quoted as in a .csv file."""
     try:
-        return next(csv.reader([text], strict=True), [])
+        return next(csv.reader([text], strict=True, skipinitialspace=True), [])
     except csv.Error as error:
         raise ArgumentTypeError(f"{text!r} is no line of a .csv file: {error}") from None
+
+
+def _missing(text: str) -> str:
+    try:
+        if text.isascii() and "_" not in text:
+            float(text)
+            return text.strip()
+    except ValueError:
+        pass
+    raise ArgumentTypeError(f"{text!r} is not a number; give the one that empty cells stand for, such as 0 or nan")
 
 
 def run(arguments: Namespace) -> int:
@@ -195,9 +235,10 @@ def run(arguments: Namespace) -> int:
 
 
 def _run_array(source: Path, target: Path | None, arguments: Namespace) -> tuple[NDArray[Any], Device]:
-    if arguments.columns is not None or arguments.header != "auto":
+    if arguments.columns is not None or arguments.header != "auto" or arguments.missing is not None:
         raise CommandError(
-            f"--columns and --header are for .csv files, and --columns for .parquet files; {source} is an array"
+            "--columns and --missing are for .csv and .parquet files, and --header for .csv files; "
+            f"{source} is an array"
         )
     array = read_npy(source)
     axis = None
@@ -232,8 +273,8 @@ def _table_files(kind: Format) -> Any:
 def _run_table(source: Path, kind: Format, arguments: Namespace) -> tuple[Table, Device]:
     if kind == "parquet" and arguments.header != "auto":
         raise CommandError(f"--header is for .csv files; {source} says itself what its columns are called")
-    options = (arguments.header, arguments.columns) if kind == "csv" else (arguments.columns,)
-    table: Table = _table_files(kind).read_table(source, *options)
+    options = (arguments.columns, arguments.missing)
+    table: Table = _table_files(kind).read_table(source, *((arguments.header, *options) if kind == "csv" else options))
     axis = getattr(arguments, "axis", None) or 0
     if not -2 <= axis < 2:
         raise AxisError(axis, 2)

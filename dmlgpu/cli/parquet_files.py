@@ -21,7 +21,7 @@ __all__ = ["read_table", "write_table"]
 _AT_ONCE = 1 << 24
 
 
-def read_table(path: Path, only: Sequence[str] | None = None) -> Table:
+def read_table(path: Path, only: Sequence[str] | None = None, missing: str | None = None) -> Table:
     """Read a .parquet file.
 
     Parameters
@@ -31,6 +31,8 @@ def read_table(path: Path, only: Sequence[str] | None = None) -> Table:
     only : sequence of str, optional
         The names of the columns to process; by default all of integers and floating-point numbers. The others are kept
         as they are.
+    missing : str, optional
+        The number that empty cells (null) in columns to process stand for; by default they are errors.
 
     Raises
     ------
@@ -54,7 +56,7 @@ def read_table(path: Path, only: Sequence[str] | None = None) -> Table:
     for i, (name, cells) in enumerate(zip(names, table.columns, strict=True)):
         numeric = pyarrow.types.is_integer(cells.type) or pyarrow.types.is_floating(cells.type)
         taken = i in chosen and (numeric or only is not None)
-        columns.append(Column(name, _numbers(path, name, cells) if taken else cells))
+        columns.append(Column(name, _numbers(path, name, cells, missing) if taken else cells))
     made = Table(tuple(columns), header=True, dialect=Dialect(metadata=table.schema.metadata))
     if not made.numeric:
         types = ", ".join(f"{name!r} of {cells.type}" for name, cells in zip(names, table.columns, strict=True))
@@ -62,19 +64,40 @@ def read_table(path: Path, only: Sequence[str] | None = None) -> Table:
     return made
 
 
-def _numbers(path: Path, name: str, cells: Any) -> NDArray[Any]:
+def _numbers(path: Path, name: str, cells: Any, missing: str | None) -> NDArray[Any]:
     types = pyarrow.types
     if not any(is_one(cells.type) for is_one in (types.is_integer, types.is_floating, types.is_boolean)):
         raise CommandError(
             f"{path}, column {name}: its type is {cells.type}, not one of numbers; leave it out of --columns"
         )
     if cells.null_count:
-        row = pyarrow.compute.index(cells.is_null(), True).as_py()
-        raise CommandError(
-            f"{path}, row {row + 1}, column {name}: the cell is empty (null); fill it, with nan to carry the gap "
-            "through, or leave the column out with --columns"
-        )
+        if missing is None:
+            row = pyarrow.compute.index(cells.is_null(), True).as_py()
+            raise CommandError(
+                f"{path}, row {row + 1}, column {name}: the cell is empty (null); --missing nan carries the gap "
+                "through a column of floating-point numbers, --missing 0 has 0 there, and --columns chooses"
+            )
+        cells = cells.fill_null(_value(path, name, cells.type, missing))
     return np.asarray(cells.to_numpy())
+
+
+def _value(path: Path, name: str, kind: Any, missing: str) -> Any:
+    """Return the number that stands for empty cells, in a column's type."""
+    try:
+        if pyarrow.types.is_floating(kind):
+            with np.errstate(over="ignore"):
+                value = np.dtype(kind.to_pandas_dtype()).type(missing)
+            if np.isinf(value) and "inf" not in missing.lower():
+                raise OverflowError
+            return pyarrow.scalar(value, kind)
+        if pyarrow.types.is_boolean(kind) and int(missing) not in (0, 1):
+            raise OverflowError
+        return pyarrow.scalar(int(missing), pyarrow.int64() if int(missing) < 0 else pyarrow.uint64()).cast(kind)
+    except (ValueError, OverflowError):  # pyarrow's errors are ValueErrors
+        raise CommandError(
+            f"--missing {missing}: {path}, column {name} has the type {kind}, which has no such number; give another "
+            "number, or leave the column out with --columns"
+        ) from None
 
 
 def write_table(file: IO[bytes], table: Table) -> None:

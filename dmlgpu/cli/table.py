@@ -149,12 +149,13 @@ def _with_gap(cells: Any, first: bool) -> Any:
 
 
 def chosen_columns(path: Path, names: Sequence[str], only: Sequence[str] | None) -> set[int]:
-    """Return the positions of the columns to process, which `only` names."""
+    """Return the positions of the columns to process, which `only` names, with or without the spaces around a name."""
     if only is None:
         return set(range(len(names)))
     chosen = set()
     for name in only:
         found = [i for i, other in enumerate(names) if other == name]
+        found = found or [i for i, other in enumerate(names) if other.strip() == name.strip()]
         if len(found) != 1:
             what = "has no column" if not found else f"has {len(found)} columns named"
             raise CommandError(f"--columns: {path} {what} {name!r}; its columns are {', '.join(map(repr, names))}")
