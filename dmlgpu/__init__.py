@@ -17,6 +17,7 @@ from .lazy import import_runtime
 
 if TYPE_CHECKING:
     from . import directml
+    from .arrays.explained import explain
     from .arrays.pieces import Scan
     from .runtime.device import Device, default_device, devices
 
@@ -36,6 +37,7 @@ __all__ = [
     "devices",
     "directml",
     "errors",
+    "explain",
     "from_wgpu",
     "round",
 ]
@@ -60,6 +62,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_runtime(), name)
     elif name == "Scan":
         value = importlib.import_module(".arrays.pieces", __name__).Scan
+    elif name == "explain":
+        value = importlib.import_module(".arrays.explained", __name__).explain
     elif name == "directml":
         return importlib.import_module(".directml", __name__)
     elif name == "__version__":

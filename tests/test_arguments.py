@@ -482,6 +482,22 @@ TABLE: dict[str, Row] = {
             "device": (is_device, "device"),
         },
     ),
+    "explain": Row(
+        function("explain", operator="cumsum", shape=(2, 3), axis=1, profile="h200"),
+        {
+            "operator": (never,),
+            "shape": (shape_rule(lambda s: len(s) == 2 and min(s) > 0), "shape|axis"),
+            "axis": (is_axis_of_two,),
+            "dtype": (dtype_rule(),),
+            "exclusive": (is_flag,),
+            "reverse": (is_flag,),
+            "precision": (lambda x, _: isinstance(x, str) and str(x) == "default",),
+            "mode": (is_mode,),
+            "in_place": (is_flag,),
+            "device": (is_nothing,),
+            "profile": (lambda x, d: x is None,),
+        },
+    ),
     "Scan.__init__": Row(
         scanned,
         {

@@ -1,4 +1,4 @@
-"""The command line: ``dmlgpu info``, ``cumsum``, ``cumprod``, ``round``, ``verify`` and ``bench``.
+"""The command line: ``dmlgpu info``, ``cumsum``, ``cumprod``, ``round``, ``verify``, ``bench`` and ``explain``.
 
 Standard output carries the result, standard error one line that begins with ``dmlgpu: error:`` or lines that begin
 with ``dmlgpu: note:`` or ``dmlgpu: warning:``. The exit status is 0 for success, 1 for ``dmlgpu info`` on a system
@@ -34,6 +34,7 @@ _COMMANDS = {
     "info": ("info", "versions, adapters, limits and drivers"),
     "verify": ("verify", "whether this device gives the reference's bits"),
     "bench": ("bench", "how fast this device is, against a copy and NumPy"),
+    "explain": ("explain", "what an operator would do, and what it moves"),
 }
 """The commands: the module that has ``add_arguments(parser)`` and ``run(arguments)``, and a line of help."""
 
@@ -48,6 +49,7 @@ examples:
   dmlgpu round prices.csv --mode half_away -o rounded.csv
   dmlgpu verify                                   are this device's bits right?
   dmlgpu bench --quick                            how fast is this device?
+  dmlgpu explain cumsum --shape 4096x4096 --axis 0 --profile h200
   dmlgpu info                                     for a bug report"""
 
 _EPILOG = """\

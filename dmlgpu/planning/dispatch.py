@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import ge
 
 import numpy as np
@@ -81,6 +81,8 @@ class Pass:
         The part of the scratch buffer to bind, from its start; 0 for kernels without.
     elements : int
         The elements it works on.
+    why : str
+        Why this kernel was chosen; of no effect.
     """
 
     pipeline: PipelineKey
@@ -90,6 +92,7 @@ class Pass:
     output: Range | None
     state_bytes: int
     elements: int
+    why: str = field(default="", compare=False)
 
     @property
     def params(self) -> np.void:
@@ -212,6 +215,9 @@ class Planner:
         The sizes of windows that `any_placement` returned; by default the largest for this placement.
     """
 
+    why: str = ""
+    """Why the passes that follow have the kernels they have."""
+
     def __init__(
         self,
         problem: ScanProblem | ElementwiseProblem,
@@ -264,6 +270,7 @@ class Planner:
         slots: Mapping[str, str] | None = None,
         constants: Mapping[str, int] | None = None,
         fields: Mapping[str, int] | None = None,
+        why: str = "",
     ) -> Pass:
         """Return the dispatch of a kernel over a window; its row in `TABLE` says what of all this concerns it.
 
@@ -277,6 +284,8 @@ class Planner:
             A name in `ACCESS`; by default element by element.
         slots, constants, fields : mapping, optional
             Pieces, constants and uniforms that are not the same for all passes of the problem.
+        why : str
+            Why it is this kernel, behind what `why` of the planner says.
         """
         row, window = TABLE[kernel], bound.window
         way = ACCESS[access or ("packed" if self._itemsizes[1] < 4 else "words")]
@@ -306,6 +315,7 @@ class Planner:
             bound.output if has_tensors else None,
             4 * row.scratch_words(work),
             window.elements,
+            f"{self.why}; {why}" if why else self.why,
         )
 
     def _largest_chunks(self) -> list[int]:

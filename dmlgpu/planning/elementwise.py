@@ -47,12 +47,15 @@ class ElementwisePlanner(Planner):
         """Yield the passes, in order."""
         for bound in self.windows(self.chunks):
             if self.problem.mode is None:
+                self.why = "conversions have one kernel, an invocation an element"
                 yield self.make_pass("convert", bound)
                 continue
             by_quads, rest = self._split(bound)
             if by_quads is not None:
+                self.why = "the elements are neighbours in memory, in whole vectors of 16 bytes"
                 yield self.make_pass("round_quads", by_quads, "quads")
             if rest is not None:
+                self.why = "what is no whole vector of 16 bytes goes element by element"
                 yield self.make_pass("round", rest)
 
     def _split(self, bound: BoundWindow) -> tuple[BoundWindow | None, BoundWindow | None]:

@@ -85,14 +85,17 @@ class ScanPlanner(Planner):
         """
         length, along = self.problem.axis.size, self.chunks[-1]
         if along < length and along % TILE:
-            kernel = "slices"  # windows end inside a tile
+            kernel, self.why = "slices", f"windows of {along} elements end inside a tile: an invocation a slice"
         elif kernel is None:
-            kernel = self._policy.kernel(self.problem, self.in_place)
+            kernel, self.why = self._policy.kernel(self.problem, self.in_place)
         elif kernel == "chain" and self.in_place:
-            kernel = "slices"  # a chain may read again what it has written
+            kernel, self.why = "slices", "a chain may read again what it has written, so none runs in place"
+        else:
+            self.why = f"{kernel!r} was asked for"
         if kernel == "slices":
             bands = bands_of(self.problem, self.limits, self.chunks, self.in_place)
             if bands is not None:
+                self.why += f"; they are neighbours in memory and far in all, so bands of {bands.width} columns"
                 return bands.passes(self)
             return self._short() if along >= length and length <= RUN else self._slices()
         if kernel == "rows":
@@ -105,9 +108,11 @@ class ScanPlanner(Planner):
         is_many = problem.slices * length >= _MANY_SHORT_ELEMENTS
         together = RUN // math.gcd(length, RUN)
         if not (is_many and self.chunks[0] >= together and self._is_packed()):
+            self.why = f"slices of {length} elements are a single run of at most {RUN}: an invocation each"
             for bound in self.windows(self.chunks):
                 yield self._short_pass(bound, length if is_many else 0)
             return
+        self.why = f"slices of {length} elements without gaps in memory: {together} fill whole runs of an invocation"
         (batch,) = problem.batch
         whole = batch.size // together * together
         constants = {"slice_length": length, "runs": together * length // RUN}
@@ -151,6 +156,8 @@ class ScanPlanner(Planner):
         can_be_exceptional = self.problem.element.kind == "float" and length > RUN
         two_phases = can_be_exceptional and (self.in_place or by_element or (in_windows and along < TILE))
         phases = (_CHECK, _WRITE) if two_phases else (_WRITE if by_element else _DIRECT,)
+        if two_phases:
+            self.why += "; what is written cannot be read again, so one phase checks and another writes"
         for _, members in groupby(self.windows(chunks), lambda bound: self._phase_group(bound, max(TILE, along))):
             together = list(members)
             constants = {"in_windows": int(in_windows)}
@@ -184,7 +191,11 @@ class ScanPlanner(Planner):
     def _column_pass(self, bound: BoundWindow, columns: int, constants: dict[str, int]) -> Pass:
         lanes = self._policy.lanes_of_columns(bound.window.slices // columns)
         return self.make_pass(
-            "scan_columns", bound, "rows of words", constants={**constants, "columns": columns, "lanes": lanes}
+            "scan_columns",
+            bound,
+            "rows of words",
+            constants={**constants, "columns": columns, "lanes": lanes},
+            why=f"{columns} adjacent slices are a word, which one invocation writes without atomics",
         )
 
     def _columns(self, bound: BoundWindow) -> int:

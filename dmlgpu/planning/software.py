@@ -7,13 +7,13 @@ that only they take, stand in `SoftwarePolicy` alone; the measurements are in do
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from .bands import fewest_columns
 from .problem import Precision, ScanProblem
 from .windows import QUAD_BYTES, RUN, TILE, Limits
 
-__all__ = ["GpuPolicy", "SoftwarePolicy", "policy_of"]
+__all__ = ["Choice", "GpuPolicy", "SoftwarePolicy", "policy_of"]
 
 _SHORT_SLICE = 256
 """Slices up to this length are scanned by an invocation each: a workgroup's lanes would be mostly idle."""
@@ -35,6 +35,13 @@ _FEW_ELEMENTS = 2 * TILE
 _WORD_BYTES = 4
 
 
+class Choice(NamedTuple):
+    """A way to scan, and why: a sentence without its full stop, for `dmlgpu.explain`."""
+
+    kernel: str
+    why: str
+
+
 @dataclass(frozen=True)
 class GpuPolicy:
     """What a GPU takes."""
@@ -46,11 +53,26 @@ class GpuPolicy:
     least_columns = _MANY_SLICES
     """So many times the slices of an invocation make columns worth it."""
 
-    def kernel(self, problem: ScanProblem, in_place: bool) -> str:
+    def kernel(self, problem: ScanProblem, in_place: bool) -> Choice:
         """Return the way to scan slices in windows of whole tiles."""
-        if problem.axis.size <= _SHORT_SLICE or (problem.is_side_by_side and problem.slices >= _MANY_SLICES):
-            return "slices"
-        return "rows" if problem.slices >= _MANY_ROWS or problem.axis.size <= TILE else "tiles"
+        length, slices = problem.axis.size, problem.slices
+        if length <= _SHORT_SLICE:
+            return Choice("slices", _short(length))
+        if problem.is_side_by_side and slices >= _MANY_SLICES:
+            return Choice(
+                "slices",
+                f"{slices} slices side by side, at least {_MANY_SLICES}, fill a GPU with an invocation each, whose "
+                "neighbours read neighbours",
+            )
+        if slices >= _MANY_ROWS:
+            return Choice("rows", f"{slices} slices, at least {_MANY_ROWS}, fill a GPU with a workgroup each")
+        if length <= TILE:
+            return Choice("rows", f"a slice of {length} elements is a single tile of at most {TILE}: a workgroup each")
+        return Choice(
+            "tiles",
+            f"{_count(slices)}, fewer than {_MANY_ROWS}, cannot fill a GPU with a workgroup each: a workgroup a tile, "
+            "in several passes",
+        )
 
     def kernel_of_pieces(self, slices: int) -> str:
         """Return the way to scan a piece of so many slices, which begins and ends with a carry for each."""
@@ -80,16 +102,36 @@ class SoftwarePolicy(GpuPolicy):
     copy_stride = 1
     least_columns = _WORKGROUP
 
-    def kernel(self, problem: ScanProblem, in_place: bool) -> str:
+    def kernel(self, problem: ScanProblem, in_place: bool) -> Choice:
         """Return the way to scan slices in windows of whole tiles."""
         slices, length, itemsize = problem.slices, problem.axis.size, problem.element.itemsize
         many = self.limits.cores * _LANES // 2
         if problem.is_side_by_side and itemsize >= _WORD_BYTES and self.limits.columns and self._is_far(problem):
             # Far apart in memory, an invocation a slice pays where it takes several of them.
             many = max(many, fewest_columns(problem))
-        if length <= _SHORT_SLICE or slices >= many or slices * length <= _FEW_ELEMENTS:
-            return "slices"
-        return "serial" if in_place or slices * length >= _MANY_ELEMENTS else "chain"
+        if length <= _SHORT_SLICE:
+            return Choice("slices", _short(length))
+        if slices >= many:
+            return Choice("slices", f"{slices} slices, at least {many}, keep all cores busy with an invocation each")
+        if slices * length <= _FEW_ELEMENTS:
+            return Choice(
+                "slices",
+                f"{slices * length} elements, at most {_FEW_ELEMENTS}, take less time than a second dispatch",
+            )
+        if in_place:
+            return Choice(
+                "serial", "few long slices in place, which a chain could not read again: an invocation a tile"
+            )
+        if slices * length >= _MANY_ELEMENTS:
+            return Choice(
+                "serial",
+                f"few slices of {slices * length} elements, at least {_MANY_ELEMENTS}: an invocation a tile, in "
+                "several passes, takes less time than a chain",
+            )
+        return Choice(
+            "chain",
+            f"few slices of {slices * length} elements, fewer than {_MANY_ELEMENTS}: a workgroup a tile, in one pass",
+        )
 
     def kernel_of_pieces(self, slices: int) -> str:
         """Return the way to scan a piece of so many slices, which begins and ends with a carry for each."""
@@ -122,6 +164,17 @@ class SoftwarePolicy(GpuPolicy):
     def _is_long(self, problem: ScanProblem) -> bool:
         """Whether the code of an element is long."""
         return problem.precision is Precision.COMPENSATED or problem.is_in_words(self.limits.float64)
+
+
+def _count(slices: int) -> str:
+    return "1 slice" if slices == 1 else f"{slices} slices"
+
+
+def _short(length: int) -> str:
+    return (
+        f"slices of {length} elements, at most {_SHORT_SLICE}, would leave most lanes of a workgroup idle: an "
+        "invocation each"
+    )
 
 
 def policy_of(limits: Limits) -> GpuPolicy:

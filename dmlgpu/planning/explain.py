@@ -1,0 +1,356 @@
+"""Pure: what a plan would do on a device or on a GPU that is not there: its passes, what each moves, and why it is."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import groupby
+from typing import Any, Final, SupportsIndex
+
+from numpy.typing import DTypeLike
+
+from .. import shaders
+from ..arguments import choice, flag, integer, integers
+from ..dtypes import BOOL, ElementType, by_argument
+from ..errors import ArgumentError, shown
+from ..layout import Layout, check_sizes
+from .dispatch import Pass
+from .ledger import SECTOR_BYTES, Figures, Sectors, figures_of
+from .plan import passes_of
+from .problem import ElementwiseProblem, Operator, Precision, RoundingMode, ScanProblem, round_problem, scan_problem
+from .profiles import PROFILES, Profile
+from .windows import Limits
+
+__all__ = ["OPERATORS", "ExplainedPass", "Explanation", "explain_problem", "problem_of", "profile_of"]
+
+OPERATORS: Final = {"cumsum": Operator.SUM, "cumprod": Operator.PRODUCT, "round": None}
+_MODES: Final = {mode.name.lower(): mode for mode in RoundingMode}
+_PRECISIONS: Final = {precision.value: precision for precision in Precision}
+_WIDTH: Final = 80
+_UNITS: Final = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+
+
+@dataclass(frozen=True)
+class ExplainedPass:
+    """A dispatch, and what it moves on ordinary data.
+
+    Attributes
+    ----------
+    kernel : str
+        A file of ``wgsl/``.
+    purpose : str
+        What the kernel does, by the first sentence of its file.
+    why : str
+        Why the plan takes it.
+    workgroups, lanes, invocations : int
+        Workgroups, invocations of one, and of all.
+    bytes_read, bytes_written : int
+        Of tensors and of scratch memory.
+    read_sectors, write_sectors : float or None
+        Sectors of 32 bytes that an access of 32 neighbouring invocations to the input, or output, touches by the mean;
+        None where there is no such access.
+    least_read_sectors, least_write_sectors : float or None
+        As many as the bytes of these accesses would take without gaps.
+    bytes_in_flight : int
+        Bytes that the invocations which there are at a time load of the input before they use any of them.
+    serial_links : int
+        The most elements and scratch values that one invocation goes through one after the other, with those that it
+        waits for in others.
+    """
+
+    kernel: str
+    purpose: str
+    why: str
+    workgroups: int
+    lanes: int
+    invocations: int
+    bytes_read: int
+    bytes_written: int
+    read_sectors: float | None
+    least_read_sectors: float | None
+    write_sectors: float | None
+    least_write_sectors: float | None
+    bytes_in_flight: int
+    serial_links: int
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a plan would do. Its text is a table for people, and `as_dict` what JSON can hold.
+
+    Attributes
+    ----------
+    operator, dtype : str
+        What would be computed, and the type of the elements.
+    shape : tuple of int
+        Of input and output, which lie in C order without gaps.
+    axis : int or None
+        The axis of a scan, counted from 0.
+    device : str
+        The adapter's summary, or the profile's.
+    passes : tuple of ExplainedPass
+        In order.
+    copy_bytes : int
+        What a copy of the input moves: each element is read once and written once.
+    processors : int or None
+        Those of the profile.
+    wanted_bytes : float or None
+        Bytes in flight on each processor that its memory needs for its full speed.
+    """
+
+    operator: str
+    shape: tuple[int, ...]
+    axis: int | None
+    dtype: str
+    device: str
+    passes: tuple[ExplainedPass, ...]
+    copy_bytes: int
+    processors: int | None
+    wanted_bytes: float | None
+
+    @property
+    def traffic(self) -> float:
+        """Bytes moved in all, as a multiple of those of a copy."""
+        return sum(one.bytes_read + one.bytes_written for one in self.passes) / self.copy_bytes
+
+    @property
+    def dispatches(self) -> int:
+        """The number of passes."""
+        return len(self.passes)
+
+    @property
+    def serial_links(self) -> int:
+        """The longest serial chain: passes wait for one another."""
+        return sum(one.serial_links for one in self.passes)
+
+    @property
+    def sectors(self) -> float | None:
+        """Sectors touched as a multiple of the least, by the mean of all accesses; None where no tensor is accessed."""
+        touched = least = 0.0
+        for one in self.passes:
+            for nbytes, found, fewest in (
+                (one.bytes_read, one.read_sectors, one.least_read_sectors),
+                (one.bytes_written, one.write_sectors, one.least_write_sectors),
+            ):
+                if found is not None and fewest is not None:
+                    touched += nbytes * found / fewest
+                    least += nbytes
+        return touched / least if least else None
+
+    @property
+    def processor_bytes(self) -> float | None:
+        """Bytes in flight on a processor, by the mean of passes by the bytes they move; None without a profile."""
+        moved = [one.bytes_read + one.bytes_written for one in self.passes]
+        if self.processors is None:
+            return None
+        in_flight = sum(n * one.bytes_in_flight for n, one in zip(moved, self.passes, strict=True))
+        return in_flight / sum(moved) / self.processors
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return {
+            "operator": self.operator,
+            "shape": list(self.shape),
+            "axis": self.axis,
+            "dtype": self.dtype,
+            "device": self.device,
+            "passes": [asdict(one) for one in self.passes],
+            "traffic": self.traffic,
+            "dispatches": self.dispatches,
+            "serial_links": self.serial_links,
+            "sectors": self.sectors,
+            "processor_bytes": self.processor_bytes,
+            "wanted_bytes": self.wanted_bytes,
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+
+def problem_of(
+    operator: str,
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    *,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike = "float32",
+    exclusive: bool = False,
+    reverse: bool = False,
+    precision: str = "default",
+    mode: str = "half_even",
+) -> tuple[ScanProblem | ElementwiseProblem, tuple[int, ...], int | None]:
+    """Return the problem that arguments mean, its shape, and its axis counted from 0; arguments as `dmlgpu.explain`.
+
+    Raises
+    ------
+    ArgumentError, ArrayTypeError, AxisError
+        If they mean none.
+    """
+    kind = choice(operator, "operator", OPERATORS)
+    sizes = integers(shape, "shape")
+    element = by_argument(dtype)
+    exclusive, reverse = flag(exclusive, "exclusive"), flag(reverse, "reverse")
+    accumulated, rounding = choice(precision, "precision", _PRECISIONS), choice(mode, "mode", _MODES)
+    if any(size < 1 for size in sizes):
+        raise ArgumentError(
+            f"shape is {shown(sizes)}; give sizes of 1 or more: nothing is dispatched for an empty array"
+        )
+    check_sizes(sizes, "shape")
+    layout = Layout.packed(sizes)
+    if kind is None:
+        _check_rounding(element, axis, exclusive, reverse, accumulated)
+        return round_problem(element, rounding, layout, layout), sizes, None
+    if element is BOOL:
+        raise ArgumentError("dtype is bool, which scans convert to int64: give the type they compute in")
+    if not sizes:
+        raise ArgumentError(f"shape is (), which has no axis to scan along: give {operator} one dimension or more")
+    if axis is None and len(sizes) > 1:
+        raise ArgumentError(
+            f"axis is None, and shape {shown(sizes)} has {len(sizes)} dimensions: give 0 to {len(sizes) - 1}"
+        )
+    along = 0 if axis is None else integer(axis, "axis", "give an integer, or None for one dimension")
+    problem = scan_problem(
+        element, kind, layout, layout, axis=along, exclusive=exclusive, reverse=reverse, precision=accumulated
+    )
+    return problem, sizes, along % len(sizes)
+
+
+def _check_rounding(element: ElementType, axis: object, exclusive: bool, reverse: bool, precision: Precision) -> None:
+    if element.kind != "float":
+        raise ArgumentError(f"dtype is {element}, whose elements round to themselves: give a floating-point type")
+    given = {"axis": axis is not None, "exclusive": exclusive, "reverse": reverse}
+    for name, is_given in (given | {"precision": precision is not Precision.DEFAULT}).items():
+        if is_given:
+            raise ArgumentError(f"{name} is for scans, and operator is 'round': leave it out")
+
+
+def explain_problem(
+    problem: ScanProblem | ElementwiseProblem,
+    limits: Limits,
+    profile: Profile | None = None,
+    *,
+    in_place: bool = False,
+) -> tuple[ExplainedPass, ...]:
+    """Return the passes of a problem, and what each moves.
+
+    Parameters
+    ----------
+    problem : ScanProblem or ElementwiseProblem
+        What to compute.
+    limits : Limits
+        What the device can do.
+    profile : Profile, optional
+        How many invocations it has at a time; by default all of a dispatch.
+    in_place : bool
+        Whether results take the places of elements.
+    """
+    profile = profile or Profile("", limits, ())
+    passes = passes_of(problem, limits, one_buffer=in_place)
+    return tuple(_explained(one, figures_of(one), profile) for one in passes)
+
+
+def _explained(one: Pass, figures: Figures, profile: Profile) -> ExplainedPass:
+    read, written = figures.read_sectors, figures.write_sectors
+    return ExplainedPass(
+        kernel=one.pipeline.kernel,
+        purpose=_purpose(one.pipeline.kernel),
+        why=one.why,
+        workgroups=figures.workgroups,
+        lanes=figures.lanes,
+        invocations=figures.invocations,
+        bytes_read=figures.bytes_read,
+        bytes_written=figures.bytes_written,
+        read_sectors=_touched(read),
+        least_read_sectors=_least(read),
+        write_sectors=_touched(written),
+        least_write_sectors=_least(written),
+        bytes_in_flight=figures.lane_bytes * profile.resident(figures.lanes, figures.workgroups),
+        serial_links=figures.serial_links,
+    )
+
+
+def _touched(sectors: Sectors | None) -> float | None:
+    return None if sectors is None else sectors.touched
+
+
+def _least(sectors: Sectors | None) -> float | None:
+    return None if sectors is None else sectors.least
+
+
+@cache
+def _purpose(kernel: str) -> str:
+    """Return the first sentence of a kernel's file, without its full stop."""
+    text = (shaders.folder() / f"{kernel}.wgsl").read_text(encoding="utf-8")
+    comment = re.match(r"(?://.*\n)+", text)
+    assert comment is not None, f"{kernel}.wgsl begins with what it is for"
+    words = " ".join(line.removeprefix("//").strip() for line in comment[0].splitlines())
+    return re.split(r"[.:] ", words)[0]
+
+
+def profile_of(name: str) -> Profile:
+    """Return the profile of this name.
+
+    Raises
+    ------
+    ArgumentError, ArrayTypeError
+        If there is none.
+    """
+    return choice(name, "profile", PROFILES)
+
+
+# As text
+
+
+def _lines(found: Explanation) -> Iterator[str]:
+    axis = "" if found.axis is None else f", axis {found.axis}"
+    yield f"{found.operator} of {found.dtype}, shape {'x'.join(map(str, found.shape)) or '()'}{axis}, on {found.device}"
+    number = 0
+    for _, group in groupby(found.passes, key=lambda one: one.kernel):
+        same = list(group)
+        numbers = f"{number + 1}" if len(same) == 1 else f"{number + 1} to {number + len(same)}"
+        number += len(same)
+        yield ""
+        yield f"{numbers}. {same[0].kernel}"
+        yield from _of_group(same)
+    wanted = "" if found.wanted_bytes is None else f" ({_bytes(found.wanted_bytes)} hide its memory's latency)"
+    yield ""
+    yield f"traffic       {found.traffic:.3f} of a copy's"
+    yield f"dispatches    {found.dispatches}"
+    yield f"serial links  {found.serial_links}"
+    if found.sectors is not None:
+        yield f"sectors       {found.sectors:.2f} of the least"
+    if found.processor_bytes is not None:
+        yield f"in flight     {_bytes(found.processor_bytes)} on each of {found.processors} processors{wanted}"
+
+
+def _of_group(same: Sequence[ExplainedPass]) -> Iterator[str]:
+    one = same[0]
+    in_all = "" if len(same) == 1 else " in all"
+    yield from _wrapped("   does       ", one.purpose)
+    yield from _wrapped("   why        ", one.why)
+    workgroups = sum(one.workgroups for one in same)
+    yield f"   runs       {workgroups} workgroup{'s' if workgroups > 1 else ''} of {one.lanes} invocations{in_all}"
+    read, written = sum(one.bytes_read for one in same), sum(one.bytes_written for one in same)
+    yield f"   moves      {_bytes(read)} read, {_bytes(written)} written{in_all}"
+    for name, found, least in (
+        ("reads", one.read_sectors, one.least_read_sectors),
+        ("writes", one.write_sectors, one.least_write_sectors),
+    ):
+        if found is not None:
+            yield f"   {name:10} {found:.3g} sectors of {SECTOR_BYTES} bytes an access, {least:.3g} at least"
+    if one.bytes_in_flight:
+        yield f"   in flight  {_bytes(max(one.bytes_in_flight for one in same))}"
+    yield f"   links      {sum(one.serial_links for one in same)}{in_all}"
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent=label, subsequent_indent=" " * len(label))
+
+
+def _bytes(number: float) -> str:
+    for unit, size in _UNITS:
+        if number >= size:
+            return f"{number / size:.3g} {unit}"
+    return f"{number:.0f} bytes"

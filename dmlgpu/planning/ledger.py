@@ -1,0 +1,432 @@
+"""Pure: what a pass moves through memory, worked out from its uniforms: one row a kernel.
+
+`figures_of` returns the figures. A test records what the shaders access on a device, and compares: a row that is wrong
+fails. Figures are those of ordinary data, of which no tile is exceptional.
+
+Bytes of tensors are those of the elements, each time that a workgroup reads or writes them; what it accesses again at
+once is in a cache. Scratch memory counts once a workgroup. A sector is 32 bytes: GPUs move no less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from ..layout import ceil_div
+from .dispatch import Pass
+from .kernels import TABLE, Work
+from .windows import QUAD_BYTES, RUN, TILE
+
+__all__ = ["SECTOR_BYTES", "SUBGROUP", "Figures", "figures_of"]
+
+SUBGROUP = 32
+"""Lanes that access memory together: a warp of NVIDIA's, a wave32 of AMD's, a SIMD-group of Apple's."""
+SECTOR_BYTES = 32
+_WORD_BYTES = 4
+_BLOCK = 256
+_SAMPLE = 2 * RUN
+"""Elements of a slice whose accesses are looked at: places repeat their alignment to a sector after as many."""
+
+_Count = Callable[[Work], int]
+_Words = Callable[[Work], tuple[int, int]]
+_Starts = Callable[[Work], Iterator[tuple[int, int]]]
+
+
+@dataclass(frozen=True)
+class Sectors:
+    """The sectors of a subgroup's accesses.
+
+    Attributes
+    ----------
+    touched : float
+        Sectors an access, by the mean.
+    least : float
+        As many as its bytes would take without gaps.
+    """
+
+    touched: float
+    least: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a pass moves.
+
+    Attributes
+    ----------
+    lanes : int
+        Invocations of a workgroup.
+    workgroups : int
+        In the grid.
+    bytes_read, bytes_written : int
+        Of tensors and scratch memory.
+    read_sectors, write_sectors : Sectors or None
+        Of the first subgroup's accesses to the input and to the output; None where there are none.
+    lane_bytes : int
+        What an invocation loads of the input before it uses any of it.
+    serial_links : int
+        The most elements and scratch values that one invocation goes through one after the other, with those that it
+        waits for in others.
+    """
+
+    lanes: int
+    workgroups: int
+    bytes_read: int
+    bytes_written: int
+    read_sectors: Sectors | None
+    write_sectors: Sectors | None
+    lane_bytes: int
+    serial_links: int
+
+    @property
+    def invocations(self) -> int:
+        """Invocations of all workgroups."""
+        return self.lanes * self.workgroups
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """The row of a kernel.
+
+    Attributes
+    ----------
+    lanes : callable
+        Returns the invocations of a workgroup.
+    starts : callable or None
+        Yields for the invocations of workgroup 0 the slice (or element) and the element of it that they begin with;
+        None for kernels that access no tensor on ordinary data.
+    reads, writes : callable
+        Return how often an element is read and written.
+    words : callable
+        Returns how many words of scratch memory are read and written.
+    ahead : callable
+        Returns how many elements an invocation loads before it uses any.
+    span : callable
+        Returns where an invocation's elements end, counted as in `starts`.
+    links : callable, optional
+        Returns the serial links; by default the steps of the kernel's row in `TABLE`.
+    """
+
+    lanes: _Count
+    starts: _Starts | None
+    reads: _Count = lambda _: 1
+    writes: _Count = lambda _: 1
+    words: _Words = lambda _: (0, 0)
+    ahead: _Count = lambda w: min(RUN, w.length)
+    span: _Count = lambda w: w.length
+    links: _Count | None = None
+
+
+def _accumulator_words(work: Work) -> int:
+    return 2 if "64" in work.element or work.element == "f32_compensated" else 1
+
+
+def _carry_words(work: Work) -> int:
+    return 3 * _accumulator_words(work) + 1
+
+
+def _slices(lanes: int, work: Work, together: int = 1) -> Iterator[tuple[int, int]]:
+    return ((lane * together, 0) for lane in range(lanes) if lane * together < work.count)
+
+
+def _runs(work: Work) -> Iterator[tuple[int, int]]:
+    return ((0, first) for first in range(0, min(TILE, work.length), RUN))
+
+
+def _tiles(work: Work) -> Iterator[tuple[int, int]]:
+    if work.slots.get("tile") == "blocks":
+        return ((0, first) for first in range(0, min(TILE, work.length), _BLOCK))
+    return _runs(work)
+
+
+def _serial_tiles(work: Work) -> Iterator[tuple[int, int]]:
+    for number in range(min(8, work.all_tiles)):
+        slice_, tile = divmod(number, work.tiles)
+        if work.fields["side_by_side"]:
+            tile, slice_ = divmod(number, work.count)
+        yield slice_, tile * TILE
+
+
+def _band(work: Work) -> Iterator[tuple[int, int]]:
+    width = _band_columns(work)
+    return ((column, 0) for column in range(0, 8 * width, width) if column < work.count)
+
+
+def _band_columns(work: Work) -> int:
+    """Adjacent columns of an invocation."""
+    return 4 if work.folds == 2 else 128 >> work.constants["output_log2_bits"]
+
+
+def _progress(work: Work) -> tuple[int, int]:
+    """Return the words of what goes from window to window and from phase to phase."""
+    words = work.count * (23 * _accumulator_words(work) + 4) if work.constants["in_windows"] else 0
+    phase = work.constants.get("phase", 0)
+    told = work.count if work.folds == 2 else 0
+    read = words * work.fields["resume"] + (told if phase == 2 else 0)
+    return read, words * work.fields["suspend"] + (work.count if phase == 1 else 0)
+
+
+def _carries(work: Work) -> tuple[int, int]:
+    words = work.count * _carry_words(work)
+    return words * work.fields["resume"], words * work.fields["suspend"]
+
+
+def _chain_words(work: Work) -> tuple[int, int]:
+    record, wide = 6 * _accumulator_words(work) + 1, _carry_words(work)
+    # The ticket and where classes begin; the carry before the window; the record of the tile before.
+    read = (2 + wide * work.fields["resume"]) * work.all_tiles + record * (work.all_tiles - work.count)
+    written = (1 + record) * work.all_tiles + wide * work.fields["suspend"] * work.count
+    return read, written
+
+
+def _clear_words(work: Work) -> tuple[int, int]:
+    record = 6 * _accumulator_words(work) + 1
+    return 0, 8 + 2 * work.count + record * work.all_tiles
+
+
+def _total_words(work: Work) -> tuple[int, int]:
+    return 0, (4 * _accumulator_words(work) + 4) * work.all_tiles
+
+
+def _carry_over_words(work: Work) -> tuple[int, int]:
+    wide = _accumulator_words(work)
+    of_tile = 4 * wide + (3 if work.folds == 2 else 0)
+    read = of_tile * work.all_tiles + _carry_words(work) * work.fields["resume"] * work.count
+    return read, 2 * wide * work.all_tiles + (_carry_words(work) + 2) * work.count
+
+
+def _tile_words(work: Work) -> tuple[int, int]:
+    of_tile = 2 + _carry_words(work) * work.fields["resume"] + 2 * _accumulator_words(work)
+    return of_tile * work.all_tiles - _accumulator_words(work) * work.count, 0
+
+
+def _serial_tile_words(work: Work) -> tuple[int, int]:
+    wide, lanes = _accumulator_words(work), 8
+    if work.fields["side_by_side"]:
+        workgroups, rest = divmod(work.all_tiles, lanes)
+        slices = workgroups * min(work.count, lanes) + min(work.count, rest)
+    else:  # a workgroup has one slice more than slices begin inside it
+        at_edges = (work.count - 1) // (lanes // math.gcd(work.tiles, lanes))
+        slices = ceil_div(work.all_tiles, lanes) + work.count - 1 - at_edges
+    of_slice = (2 if work.folds == 2 else 0) + _carry_words(work) * work.fields["resume"]
+    return of_slice * slices + 2 * wide * work.all_tiles - wide * work.count, 0
+
+
+def _band_words(work: Work) -> tuple[int, int]:
+    """Return the words of columns of floats: what the next block begins with, and the carry."""
+    wide, first, length = _accumulator_words(work), work.fields["first"], work.length
+    last = first + (length - 1) // _BLOCK * _BLOCK  # the element that the last block begins with
+    goes_on, in_tiles, ends = last > 0, last >= TILE, (first + length) // TILE > first // TILE
+    tile_ends = (first + length) % TILE == 0
+    unfinished = not tile_ends or length > _BLOCK
+    read = 2 * wide + wide * goes_on + wide * (goes_on or ends) + 1 + (3 * wide + 1) * in_tiles
+    written = 3 * wide + 2 + 3 * wide * ends + wide * unfinished
+    return read * work.count, written * work.count
+
+
+def _exact_band_words(work: Work) -> tuple[int, int]:
+    row = work.count << work.constants["input_log2_bits"] >> 5
+    return row * (work.fields["first"] > 0 or work.length > _BLOCK), row
+
+
+def _band_links(work: Work) -> int:
+    bands = ceil_div(work.count, 8 * _band_columns(work) * work.constants["vectors"] * work.fields["grid_width"])
+    return work.length * bands
+
+
+def _quads(work: Work) -> Iterator[tuple[int, int]]:
+    fold = QUAD_BYTES * 8 >> work.constants["input_log2_bits"]
+    step = 4 * fold if work.constants["stride"] == 1 else fold
+    return ((first, 0) for first in range(0, 64 * step, step) if first < work.count)
+
+
+_ELEMENTWISE: Final = _Entry(lanes=lambda _: 64, starts=lambda w: _slices(64, w), ahead=lambda _: 1)
+
+_ROWS: Final[Mapping[str, _Entry]] = {
+    "scan_short": _Entry(lanes=lambda _: 64, starts=lambda w: _slices(64, w)),
+    "scan_packed": _Entry(
+        lanes=lambda _: 64,
+        starts=lambda w: _slices(64, w, w.constants["runs"] * RUN // w.length),
+        ahead=lambda _: RUN,
+        span=lambda w: w.constants["runs"] * RUN,
+    ),
+    "scan_slices": _Entry(
+        lanes=lambda w: w.constants["lanes"],
+        starts=lambda w: _slices(w.constants["lanes"], w),
+        writes=lambda w: w.constants["phase"] != 1,
+        words=_progress,
+    ),
+    "scan_columns": _Entry(
+        lanes=lambda w: w.constants["lanes"],
+        starts=lambda w: _slices(w.constants["lanes"], w, w.constants["columns"]),
+        words=_progress,
+        ahead=lambda w: w.constants["columns"],
+        links=lambda w: w.length,
+    ),
+    "scan_bands": _Entry(lanes=lambda _: 8, starts=_band, words=_band_words, ahead=lambda _: 4, links=_band_links),
+    "scan_bands_exact": _Entry(
+        lanes=lambda _: 8, starts=_band, words=_exact_band_words, ahead=_band_columns, links=_band_links
+    ),
+    "scan_bands_repair": _Entry(lanes=lambda _: 64, starts=None, words=lambda w: (w.count, 0), links=lambda _: 1),
+    "scan_elements": _Entry(
+        lanes=lambda _: 64,
+        starts=lambda w: _slices(64, w),
+        writes=lambda w: w.constants["phase"] != 1,
+        words=_progress,
+        ahead=lambda _: 1,
+    ),
+    "scan_rows": _Entry(lanes=lambda _: 256, starts=_runs, words=_carries),
+    "scan_chain_clear": _Entry(lanes=lambda _: 64, starts=None, words=_clear_words),
+    "scan_chain": _Entry(
+        lanes=lambda w: 16 if w.slots["tile"] == "blocks" else 256,
+        starts=_tiles,
+        words=_chain_words,
+        links=lambda w: w.lane_steps + w.tiles,
+    ),
+    "scan_tile_totals": _Entry(lanes=lambda _: 256, starts=_runs, writes=lambda _: 0, words=_total_words),
+    "scan_serial_totals": _Entry(lanes=lambda _: 8, starts=_serial_tiles, writes=lambda _: 0, words=_total_words),
+    "scan_carries": _Entry(lanes=lambda _: 64, starts=None, words=_carry_over_words),
+    "scan_repair": _Entry(lanes=lambda _: 256, starts=None, words=lambda w: (2 * w.count, 0), links=lambda _: 1),
+    "scan_tiles": _Entry(lanes=lambda _: 256, starts=_runs, words=_tile_words),
+    "scan_serial_tiles": _Entry(lanes=lambda _: 8, starts=_serial_tiles, words=_serial_tile_words),
+    "round": _ELEMENTWISE,
+    "convert": _ELEMENTWISE,
+    "round_quads": _Entry(
+        lanes=lambda _: 64,
+        starts=_quads,
+        ahead=lambda w: 4 * (QUAD_BYTES * 8 >> w.constants["input_log2_bits"]),
+    ),
+}
+
+
+def figures_of(one: Pass) -> Figures:
+    """Return what a pass moves on ordinary data."""
+    row, work = _ROWS[one.pipeline.kernel], Work.of(one)
+    kernel = TABLE[one.pipeline.kernel]
+    workgroups = one.grid[0] * one.grid[1]
+    state_read, state_written = row.words(work)
+    read, written, lane_bytes = _WORD_BYTES * state_read, _WORD_BYTES * state_written, 0
+    sectors: tuple[Sectors | None, Sectors | None] = (None, None)
+    if row.starts is not None:
+        itemsizes = [1 << work.constants[f"{tensor}_log2_bits"] >> 3 for tensor in ("input", "output")]
+        read += row.reads(work) * one.elements * itemsizes[0]
+        written += row.writes(work) * one.elements * itemsizes[1]
+        if work.slots["output"] == "packed" and not work.slots["input"].startswith("in_output"):
+            read += row.writes(work) * one.elements * itemsizes[1]  # the words that elements are put into
+        lane_bytes = row.ahead(work) * itemsizes[0]
+        sectors = _sectors(one)
+        if not row.writes(work):
+            sectors = (sectors[0], None)
+    steps = row.links or kernel.steps
+    return Figures(
+        lanes=row.lanes(work),
+        workgroups=workgroups,
+        bytes_read=read,
+        bytes_written=written,
+        read_sectors=sectors[0],
+        write_sectors=sectors[1],
+        lane_bytes=lane_bytes,
+        serial_links=steps(_Ordinary(work.fields, work.constants, work.slots)),
+    )
+
+
+class _Ordinary(Work):
+    """The work of a pass over data of which no tile is folded again."""
+
+    @property
+    def folds(self) -> int:
+        return 1
+
+
+def _sectors(one: Pass) -> tuple[Sectors | None, Sectors | None]:
+    """Return the sectors of the first subgroup's accesses to input and output."""
+    params = one.params.copy()
+    ranges = (one.input or one.output, one.output)
+    for name, part, bits in zip(("input", "output"), ranges, _log2_bits(one), strict=True):
+        assert part is not None
+        # Places count from the binding; a sector from the buffer. Whole sectors make no difference.
+        place = int(params[f"{name}_offset"]) + (part.offset << 3 >> bits)
+        params[f"{name}_offset"] = place % (SECTOR_BYTES << 3 >> bits)
+    params["first"] = 0
+    return _sectors_of(replace(one, uniforms=params.tobytes(), input=None, output=None, elements=0))
+
+
+def _log2_bits(one: Pass) -> tuple[int, int]:
+    constants = dict(one.pipeline.constants)
+    return constants["input_log2_bits"], constants["output_log2_bits"]
+
+
+@lru_cache(maxsize=1024)
+def _sectors_of(one: Pass) -> tuple[Sectors | None, Sectors | None]:
+    row, work = _ROWS[one.pipeline.kernel], Work.of(one)
+    assert row.starts is not None
+    starts = list(islice(row.starts(work), SUBGROUP))
+    # Neighbours in a slice end where the next one begins.
+    apart = starts[1][1] - starts[0][1] if len(starts) > 1 and starts[0][0] == starts[1][0] else _SAMPLE
+    around = _Surroundings(work, one.params, starts, min(apart, _SAMPLE), row.span(work))
+    return around.sectors("input"), around.sectors("output")
+
+
+@dataclass(frozen=True)
+class _Surroundings:
+    """The accesses of a subgroup: where its lanes begin, how many elements each goes, and where slices end."""
+
+    work: Work
+    params: np.void
+    starts: Sequence[tuple[int, int]]
+    elements: int
+    end: int
+
+    def sectors(self, tensor: str) -> Sectors:
+        """Return the sectors of the accesses to a tensor."""
+        accesses = touched = least = 0
+        for places, nbytes in self._accesses(tensor):
+            accesses += 1
+            touched += len({place // SECTOR_BYTES for place in places})
+            least += ceil_div(len(places) * nbytes, SECTOR_BYTES)
+        return Sectors(touched / accesses, least / accesses)
+
+    def _accesses(self, tensor: str) -> Iterator[tuple[list[int], int]]:
+        """Yield for each access the lanes' places in bytes, and how many bytes a lane wants of it."""
+        slots, itemsize = self.work.slots, 1 << self.work.constants[f"{tensor}_log2_bits"] >> 3
+        unit = QUAD_BYTES if slots[tensor].endswith("quads") else _WORD_BYTES
+        across = _across(self.work)
+        # By vectors along the slice, by an element, or by adjacent slices.
+        step = QUAD_BYTES // itemsize if unit == QUAD_BYTES and across == 1 else 1
+        nbytes = across * step * itemsize
+        stride = _signed(int(self.params[f"{tensor}_axis_stride"]))
+        bases = [self._place(tensor, slice_) + first * stride for slice_, first in self.starts]
+        for j in range(0, self.elements, step):
+            there = [base for base, (_, first) in zip(bases, self.starts, strict=True) if first + j < self.end]
+            for part in range(0, nbytes if there else 0, unit):
+                yield [(base + j * stride) * itemsize // unit * unit + part for base in there], min(nbytes, unit)
+
+    def _place(self, tensor: str, number: int) -> int:
+        """Return where a slice begins, as place_of of wgsl/lib/params.wgsl does."""
+        params = self.params
+        place = int(params[f"{tensor}_offset"])
+        for size, stride in zip(params["sizes"], params[f"{tensor}_strides"], strict=True):
+            if size == 0:
+                break
+            number, coordinate = divmod(number, int(size))
+            place += coordinate * _signed(int(stride))
+        return place
+
+
+def _across(work: Work) -> int:
+    """Return how many adjacent slices an invocation accesses together."""
+    if "fours" in work.slots:
+        return 4
+    if "rows" in work.slots:
+        return work.constants["columns"]
+    return _band_columns(work) if "vectors" in work.constants else 1
+
+
+def _signed(word: int) -> int:
+    return word - 2**32 if word >= 2**31 else word

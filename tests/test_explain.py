@@ -1,0 +1,160 @@
+"""``dmlgpu.explain``: what is said of a plan follows from the plan, and odd arguments are refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dmlgpu
+from dmlgpu.errors import ArgumentError, ArrayTypeError, AxisError
+from dmlgpu.planning.explain import OPERATORS, explain_problem, problem_of
+from dmlgpu.planning.plan import plan_problem
+from dmlgpu.planning.profiles import PROFILES
+from dmlgpu.planning.software import GpuPolicy
+from dmlgpu.runtime.device import Device
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_passes_are_those_of_the_plan(operator: str, profile: str) -> None:
+    for shape in ((2**24,), (4096, 4096), (100, 7)):
+        axis = None if operator == "round" or len(shape) == 1 else 0
+        problem, sizes, _ = problem_of(operator, shape, axis=axis)
+        plan = plan_problem(problem, PROFILES[profile].limits)
+        found = dmlgpu.explain(operator, shape, axis=axis, profile=profile)
+        assert sizes == found.shape == shape
+        assert [one.kernel for one in found.passes] == [one.pipeline.kernel for one in plan.passes]
+        assert [one.workgroups for one in found.passes] == [one.grid[0] * one.grid[1] for one in plan.passes]
+        assert all(one.invocations == one.workgroups * one.lanes and one.why for one in found.passes)
+
+
+def test_sums_follow_from_the_passes() -> None:
+    found = dmlgpu.explain("cumsum", 2**24, profile="h200")
+    moved = sum(one.bytes_read + one.bytes_written for one in found.passes)
+    assert found.traffic == moved / (2 * 4 * 2**24)
+    assert 1.5 <= found.traffic < 1.51, "totals read the elements once more"
+    assert found.dispatches == len(found.passes)
+    assert found.serial_links == sum(one.serial_links for one in found.passes)
+
+
+def test_a_single_pass_over_whole_vectors() -> None:
+    found = dmlgpu.explain("cumsum", (4096, 4096), axis=1, profile="h200")
+    (one,) = found.passes
+    assert (one.kernel, one.workgroups, one.lanes, one.invocations) == ("scan_rows", 4096, 256, 2**20)
+    assert (one.bytes_read, one.bytes_written, found.traffic) == (2**26, 2**26, 1.0)
+    # 16 bytes a lane, 64 bytes apart: a sector each.
+    assert (one.read_sectors, one.least_read_sectors, found.sectors) == (32, 16, 2.0)
+    # 2048 invocations on each of 132 processors, with a run of 64 bytes.
+    assert one.bytes_in_flight == 132 * 2048 * 64
+    assert found.processor_bytes == 2048 * 64
+    assert found.wanted_bytes == pytest.approx(25_454, abs=1)
+
+
+def test_small_elements_down_the_rows_are_read_and_written_by_atomics() -> None:
+    found = dmlgpu.explain("cumsum", (4096, 4096), axis=0, dtype="uint8", profile="h200")
+    assert found.traffic == 1.5
+    assert found.sectors == 1.0
+
+
+def test_why_is_what_the_policy_says() -> None:
+    problem, _, _ = problem_of("cumsum", (300, 5000), axis=1)
+    limits = PROFILES["h200"].limits
+    choice = GpuPolicy(limits).kernel(problem, False)  # type: ignore[arg-type]
+    assert "300 slices" in choice.why
+    assert explain_problem(problem, limits)[0].why == choice.why
+
+
+def test_in_place_may_take_other_kernels(device: Device) -> None:
+    apart, in_place = (dmlgpu.explain("cumsum", 2**20, in_place=which, device=device) for which in (False, True))
+    assert in_place.device == apart.device == device.summary
+    problem, _, _ = problem_of("cumsum", 2**20)
+    plan = plan_problem(problem, device.limits, one_buffer=True)
+    assert [one.kernel for one in in_place.passes] == [one.pipeline.kernel for one in plan.passes]
+
+
+def test_as_dict_is_for_json() -> None:
+    found = dmlgpu.explain("cumprod", (3, 5), axis=-1, dtype="int64", profile="webgpu-defaults")
+    read = json.loads(json.dumps(found.as_dict()))
+    assert read["axis"] == 1
+    assert read["shape"] == [3, 5]
+    assert read["traffic"] == found.traffic
+    assert read["passes"][0]["bytes_read"] == 3 * 5 * 8
+    assert (read["processor_bytes"], read["wanted_bytes"]) == (None, None), "not known of any GPU"
+
+
+def test_text_says_every_pass_and_the_sums() -> None:
+    text = str(dmlgpu.explain("cumsum", 2**24, profile="h200"))
+    for words in (
+        "1. scan_tile_totals",
+        "3 to 6. scan_repair",
+        "7. scan_tiles",
+        "traffic       1.503",
+        "132 processors",
+    ):
+        assert words in text
+    assert max(map(len, text.splitlines())) <= 90
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        ({"operator": "sum"}, ArgumentError, "operator is 'sum'; it is one of 'cumsum', 'cumprod', 'round'"),
+        ({"profile": "h201"}, ArgumentError, "profile is 'h201'; it is one of 'h200', 'rdna3'"),
+        ({"profile": 1}, ArrayTypeError, "profile is 1"),
+        ({"dtype": "complex64"}, ArrayTypeError, "dtype is complex64, which has no element type"),
+        ({"dtype": "bool"}, ArgumentError, "dtype is bool, which scans convert to int64"),
+        ({"shape": (3, 0)}, ArgumentError, "give sizes of 1 or more"),
+        ({"shape": ()}, ArgumentError, "shape is (), which has no axis to scan along"),
+        ({"shape": "33"}, ArrayTypeError, "shape is '33'"),
+        ({"shape": 2**40}, ArgumentError, "2^32-1 are supported"),
+        ({"axis": None}, ArgumentError, "axis is None, and shape (4, 4) has 2 dimensions: give 0 to 1"),
+        ({"axis": 2}, AxisError, "axis 2 is out of range"),
+        ({"precision": "compensated", "dtype": "int32"}, ArgumentError, "precision is 'compensated'"),
+        ({"mode": "up"}, ArgumentError, "mode is 'up'"),
+        ({"exclusive": 1}, ArrayTypeError, "exclusive is 1"),
+        ({"in_place": 1}, ArrayTypeError, "in_place is 1"),
+        ({"device": 0}, ArgumentError, "device and profile are both given"),
+        ({"operator": "round"}, ArgumentError, "axis is for scans, and operator is 'round': leave it out"),
+        ({"operator": "round", "dtype": "int8"}, ArgumentError, "dtype is int8, whose elements round to themselves"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_what_means_nothing_is_refused(arguments: dict[str, Any], error: type[Exception], says: str) -> None:
+    given = {"operator": "cumsum", "shape": (4, 4), "axis": 0, "profile": "h200"} | arguments
+    with pytest.raises(error) as caught:
+        dmlgpu.explain(**given)
+    assert says in str(caught.value)
+
+
+def test_profiles_need_no_wgpu() -> None:
+    code = (
+        "import sys; sys.modules['wgpu'] = None\n"
+        "import dmlgpu; print(dmlgpu.explain('cumsum', 2**20, profile='m3').dispatches)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert int(done.stdout) >= 1
+
+
+def test_every_profile_has_sources() -> None:
+    for profile in PROFILES.values():
+        assert any(source.startswith("https://") for source in profile.sources)
+
+
+def test_goals_are_printed_by_one_command(capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import ledger
+
+    status = ledger.main([])
+    out = capsys.readouterr().out
+    rows = [line for line in out.splitlines() if line.startswith("| ") and line.endswith(("| yes |", "| no |"))]
+    assert len(rows) == len(ledger.TYPES) * len(ledger.SHAPES)
+    held = sum(row.endswith("| yes |") for row in rows)
+    assert f"{held} of {len(rows)} rows hold all their goals." in out
+    assert status == (held < len(rows))
+    assert all(("**" in row) == row.endswith("| no |") for row in rows)

@@ -1,0 +1,268 @@
+"""The ledger is true: shaders access on the device what `dmlgpu.planning.ledger` works out. See recording.py."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dmlgpu.dtypes import by_name
+from dmlgpu.layout import Layout
+from dmlgpu.planning import ledger
+from dmlgpu.planning.dispatch import Pass
+from dmlgpu.planning.kernels import TABLE
+from dmlgpu.planning.ledger import SECTOR_BYTES, SUBGROUP, figures_of
+from dmlgpu.planning.plan import plan_problem
+from dmlgpu.planning.problem import (
+    ElementwiseProblem,
+    Operator,
+    Precision,
+    RoundingMode,
+    ScanProblem,
+    convert_problem,
+    round_problem,
+    scan_problem,
+)
+from dmlgpu.planning.windows import TILE, Limits
+from dmlgpu.runtime.device import Device
+
+from .recording import Access, record
+
+AT_ONCE = 64
+"""An invocation's accesses for which a workgroup's cache is sure to keep a word."""
+GPU = Limits(offset_alignment=32)
+SOFTWARE = replace(GPU, software=True, blocks=True, columns=True, dispatch_elements=2**24)
+FAR = replace(SOFTWARE, near_elements=0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A plan whose accesses are recorded.
+
+    Attributes
+    ----------
+    sectors : bool
+        Whether the accesses of all the first subgroup's elements are as those of its first ones.
+    """
+
+    way: str
+    problem: ScanProblem | ElementwiseProblem
+    limits: Limits = GPU
+    kernel: str | None = None
+    chunks: tuple[int, ...] | None = None
+    one_buffer: bool = False
+    sectors: bool = True
+
+
+def scan(
+    name: str, shape: tuple[int, ...], axis: int, operator: Operator = Operator.SUM, strides: Sequence[int] = ()
+) -> ScanProblem:
+    layout = Layout(shape, tuple(strides)) if strides else Layout.packed(shape)
+    return scan_problem(by_name(name), operator, layout, layout, axis=axis, exclusive=operator is Operator.SUM)
+
+
+def cases() -> list[Case]:
+    found = []
+    for name in ("float32", "uint8", "float16", "int64"):
+        rows, square = scan(name, (3, 2 * TILE), 1), scan(name, (96, 64), 1)
+        found += [Case(f"{name} rows", rows, kernel="rows")]
+        found += [Case(f"{name} tiles windows", rows, kernel="tiles", chunks=(3, TILE))]
+        found += [Case(f"{name} serial", rows, SOFTWARE, "serial")]
+        found += [Case(f"{name} chain", rows, SOFTWARE, "chain")]
+        found += [Case(f"{name} slices windows", square, kernel="slices", chunks=(96, 32))]
+        found += [Case(f"{name} elements", scan(name, (64, 32), 1), chunks=(64, 8))]
+        found += [Case(f"{name} packed", scan(name, (2**16 // 3 + 3, 3), 1), SOFTWARE, sectors=False)]
+        found += [Case(f"{name} bands", scan(name, (320, 2048 if name == "uint8" else 512), 0), FAR)]
+    found += [Case("words", scan("float64", (3, 2 * TILE), 1), kernel="tiles", chunks=(3, TILE))]
+    found += [Case("float64", scan("float64", (3, 2 * TILE), 1), replace(GPU, float64=True), "rows")]
+    square, columns = scan("float32", (96, 64), 1), scan("float32", (2 * TILE, 3), 0)
+    for kernel in ("rows", "tiles"):
+        found += [Case(f"{kernel} down", columns, kernel=kernel)]
+        found += [Case(f"{kernel} windows", scan("float32", (3, 2 * TILE), 1), kernel=kernel, chunks=(3, TILE))]
+    found += [Case("serial down", columns, SOFTWARE, "serial")]
+    found += [Case("serial windows", scan("float32", (3, 2 * TILE), 1), SOFTWARE, "serial", (3, TILE))]
+    found += [Case("slices", square, kernel="slices"), Case("slices in place", square, one_buffer=True)]
+    found += [Case("slices down", scan("float32", (64, 96), 0), kernel="slices")]
+    found += [Case("bytes down", scan("uint8", (64, 96), 0), kernel="slices")]
+    found += [
+        Case("short", scan("float32", (100, 16), 1)),
+        Case("shorter", scan("float32", (100, 7), 1), sectors=False),
+    ]
+    floats = scan("float32", (2, 3 * TILE), 1)
+    found += [Case("chain by runs", floats, replace(SOFTWARE, blocks=False), "chain")]
+    found += [Case("chain windows", floats, SOFTWARE, "chain", (2, TILE))]
+    found += [Case("product tiles", scan("float32", (2, 2 * TILE), 1, Operator.PRODUCT), kernel="tiles")]
+    found += [Case("many serial", scan("float32", (5, 3 * TILE), 1), SOFTWARE, "serial")]
+    found += [Case("many serial down", scan("float32", (2 * TILE, 5), 0), SOFTWARE, "serial")]
+    found += [Case("bands of tiles", scan("float32", (TILE + 512, 256), 0), FAR, sectors=False)]
+    found += [Case("bands in windows", scan("float32", (TILE + 512, 256), 0), FAR, chunks=(256, TILE), sectors=False)]
+    found += [Case("columns", scan("uint8", (64, 512), 0), SOFTWARE)]
+    found += [Case("columns of halves", scan("float16", (64, 512), 0), SOFTWARE)]
+    found += [Case("columns in windows", scan("uint8", (64, 512), 0), SOFTWARE, chunks=(512, 32))]
+    found += [Case("odd columns", scan("float32", (64, 97), 0), kernel="slices")]
+    layout = Layout.packed((96, 64))
+    backwards = scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis=1, exclusive=True, reverse=True)
+    found += [Case("backwards", backwards, kernel="slices")]
+    found += [Case("gaps", scan("float32", (96, 64), 1, strides=(256, 2)), kernel="slices")]
+    wide = Layout.packed((64, 40))
+    turned = Layout((64, 40), (1, 64))
+    for source, target in (("uint8", "float32"), ("float64", "float16"), ("int32", "int32")):
+        found += [Case(f"{source} to {target}", convert_problem(by_name(source), by_name(target), wide, wide))]
+    found += [Case("turned", convert_problem(by_name("float32"), by_name("int32"), wide, turned))]
+    for name in ("float16", "float32", "float64"):
+        flat, odd = Layout.packed((4096,)), Layout.packed((4096 + (6 if name == "float16" else 3),))
+        mode = RoundingMode.HALF_EVEN
+        found += [Case(f"round {name}", round_problem(by_name(name), mode, flat, flat))]
+        found += [Case(f"round odd {name}", round_problem(by_name(name), mode, odd, odd), SOFTWARE)]
+    found += [Case("round turned", round_problem(by_name("float32"), RoundingMode.HALF_AWAY, wide, turned))]
+    layout = Layout.packed((2, 2 * TILE))
+    compensated = scan_problem(
+        by_name("float32"), Operator.SUM, layout, layout, axis=1, precision=Precision.COMPENSATED
+    )
+    return [*found, Case("compensated", compensated, kernel="tiles")]
+
+
+CASES = cases()
+
+
+def memory_of(case: Case) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
+    """Return elements whose results are ordinary and change every element of the output, and what it held before."""
+    problem = case.problem
+    sizes = [sum((d.size - 1) * abs(d.input_stride) for d in (*problem.batch, problem.axis)) + 256]
+    source = np.full(sizes, 2, problem.source.dtype)
+    if isinstance(problem, ScanProblem):
+        if problem.operator is Operator.PRODUCT:
+            source[:] = 1
+        else:
+            source[first_of_slices(problem)] = 1  # sums are odd
+    else:
+        source[:] = 1
+    if case.one_buffer:
+        return source.view(np.uint8), None
+    nbytes = (sum((d.size - 1) * abs(d.output_stride) for d in (*problem.batch, problem.axis)) + 256) * 8
+    return source.view(np.uint8), np.full(nbytes, 0xAA, np.uint8)
+
+
+def first_of_slices(problem: ScanProblem) -> NDArray[np.int64]:
+    places = np.array([problem.input_offset])
+    for dimension in problem.batch:
+        places = np.add.outer(places, np.arange(dimension.size) * dimension.input_stride).ravel()
+    return places
+
+
+def tensor_bytes(accesses: Iterable[Access], kind: str) -> int:
+    """Return the bytes of tensors that workgroups read or write; what one accesses again at once is in its cache."""
+    clocks: dict[tuple[int, int], int] = defaultdict(int)
+    last: dict[tuple[int, str, int], int] = {}
+    found = 0
+    for access in accesses:
+        if not access.site.name:
+            continue
+        who = (access.workgroup, access.lane)
+        clocks[who] += 1
+        if access.site.name == "state" or not getattr(access.site, kind):
+            continue
+        for word in range(access.place, access.place + access.site.unit, 4):
+            key = (access.workgroup, access.site.name, word)
+            if key not in last or clocks[who] - last[key] > AT_ONCE:
+                found += 4
+            last[key] = clocks[who]
+    return found
+
+
+def state_bytes(accesses: Iterable[Access], kind: str) -> int:
+    """Return the bytes of scratch memory: each word once a workgroup."""
+    return 4 * len({(a.workgroup, a.place) for a in accesses if a.site.name == "state" and getattr(a.site, kind)})
+
+
+def sectors(one: Pass, accesses: Iterable[Access], tensor: str, kind: str) -> float:
+    """Return the sectors an access of the first subgroup, by the mean."""
+    part = one.output if tensor == "output" else one.input
+    assert part is not None
+    times: dict[tuple[int, int], int] = defaultdict(int)
+    found: dict[tuple[int, int], set[int]] = defaultdict(set)
+    for access in accesses:
+        site = access.site
+        if access.workgroup or access.lane >= SUBGROUP or not site.name.startswith(tensor) or not getattr(site, kind):
+            continue
+        number = times[access.lane, site.number] = times[access.lane, site.number] + 1
+        found[site.number, number].add((part.offset + access.place) // SECTOR_BYTES)
+    return sum(map(len, found.values())) / len(found)
+
+
+def lane_bytes(one: Pass, accesses: Iterable[Access]) -> int:
+    """Return the most bytes of the input that an invocation loads before it uses any, or stores."""
+    slots, itemsize = dict(one.pipeline.slots), 1 << dict(one.pipeline.constants)["input_log2_bits"] >> 3
+    by_element = slots["input"] == "separate" and not slots.keys() & {"rows", "fours"}
+    loaded: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+    most = 0
+    for access in accesses:
+        who = (access.workgroup, access.lane)
+        if access.site.name.startswith("input"):
+            at = len(loaded[who]) if by_element and itemsize < 4 else access.place  # elements share words
+            loaded[who][at] = min(access.site.unit, itemsize) if by_element else access.site.unit
+        elif not access.site.name or (access.site.name.startswith("output") and access.site.writes):
+            loaded[who] = {}
+        most = max(most, sum(loaded[who].values()))
+    return most
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.way)
+def test_shaders_access_what_the_ledger_says(case: Case, device: Device) -> None:
+    # What the device lacks, or would compile for a minute, it need not show.
+    able = {
+        name: getattr(case.limits, name) & getattr(device.limits, name) for name in ("float64", "blocks", "columns")
+    }
+    limits = replace(case.limits, **able)
+    plan = plan_problem(case.problem, limits, one_buffer=case.one_buffer, kernel=case.kernel, chunks=case.chunks)
+    for one, accesses in record(device, plan, *memory_of(case)):
+        figures, kernel = figures_of(one), one.pipeline.kernel
+        assert max(access.lane for access in accesses) < figures.lanes, kernel
+        measured = {
+            "read": tensor_bytes(accesses, "reads") + state_bytes(accesses, "reads"),
+            "written": tensor_bytes(accesses, "writes") + state_bytes(accesses, "writes"),
+        }
+        assert measured == {"read": figures.bytes_read, "written": figures.bytes_written}, kernel
+        if case.sectors and not case.one_buffer:
+            for tensor, kind, said in (
+                ("input", "reads", figures.read_sectors),
+                ("output", "writes", figures.write_sectors),
+            ):
+                if said is not None:
+                    assert sectors(one, accesses, tensor, kind) == said.touched, (kernel, tensor)
+        if case.sectors and one.input is not None and figures.read_sectors is not None:
+            assert lane_bytes(one, accesses) == figures.lane_bytes, kernel
+
+
+def test_every_kernel_of_a_plan_is_recorded() -> None:
+    plans = [
+        plan_problem(case.problem, case.limits, one_buffer=case.one_buffer, kernel=case.kernel, chunks=case.chunks)
+        for case in CASES
+    ]
+    recorded = {one.pipeline.kernel for plan in plans for one in plan.passes}
+    assert recorded == TABLE.keys() - {"copy"}, "copy is for benchmarks only"
+
+
+WRONG = {
+    "reads": lambda row: replace(row, reads=lambda w: 2),
+    "writes": lambda row: replace(row, writes=lambda w: 2),
+    "words": lambda row: replace(row, words=lambda w: tuple(n + 1 for n in row.words(w))),
+    "lanes": lambda row: replace(row, lanes=lambda w: 1),
+    "starts": lambda row: replace(row, starts=lambda w: ((number, first // 16) for number, first in row.starts(w))),
+    "ahead": lambda row: replace(row, ahead=lambda w: row.ahead(w) + 1),
+}
+
+
+@pytest.mark.parametrize("part", WRONG)
+def test_a_wrong_row_is_found(part: str, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    (case,) = [case for case in CASES if case.way == "float32 rows"]
+    row = ledger._ROWS["scan_rows"]
+    monkeypatch.setitem(ledger._ROWS, "scan_rows", WRONG[part](row))  # type: ignore[arg-type]
+    ledger._sectors_of.cache_clear()
+    with pytest.raises(AssertionError):
+        test_shaders_access_what_the_ledger_says(case, device)
+    ledger._sectors_of.cache_clear()
