@@ -207,10 +207,10 @@ def plot(data: Economy, results: Results, path: Path) -> bool:
 
         even, zero, away = (results.rounded[mode] for mode in MODES)
         half = data.unemployment % 1 == 0.5
-        right.step(data.years, even, where="mid", color=blue, alpha=0.45, linewidth=1, label="rounded, half to even")
+        right.step(data.years, even, where="mid", color=blue, alpha=0.45, linewidth=1, label="half_even")
         right.plot(data.years, data.unemployment, color="#333333", linewidth=1, label="unemployment rate")
-        right.plot(data.years[half], away[half], "^", color=orange, markersize=4, label="half away from zero")
-        right.plot(data.years[half], zero[half], "v", color=green, markersize=4, label="half toward zero")
+        right.plot(data.years[half], away[half], "^", color=orange, markersize=4, label="half_away, of halves")
+        right.plot(data.years[half], zero[half], "v", color=green, markersize=4, label="toward_zero, of halves")
         right.legend(loc="upper left", frameon=False, ncols=2, columnspacing=1, handlelength=1.4)
         right.set_title("Rounding: unemployment to whole per cent", loc="left")
         right.set_ylim(2.5, 13.5)

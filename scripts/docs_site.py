@@ -3,11 +3,13 @@
 
 ::
 
-    python scripts/docs_site.py build/docs    # or: make docs
+    python scripts/docs_site.py build/docs             # or: make docs
+    python scripts/docs_site.py --links build/links    # asks every other site that is linked to; needs a network
 
 The pages stay as they are on GitHub. They are copied into a folder of the same layout, with links that lead to files of
 Python or WGSL turned into links to pages that show these. Whatever Sphinx warns of is an error, such as a link within
-the site that leads nowhere. The gallery runs the examples.
+the site that leads nowhere. The gallery runs the examples, and the
+tutorial's notebook is executed.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ API = {
 
 GALLERY = {
     "demo": "Fifty years of the US economy in a running product, a running sum and a rounding.",
+    "growth": "Forty years of savings in 20,000 futures: running products of a table, from both ends.",
     "numpy_face": "NumPy arrays in and out, and arrays that stay on the device.",
     "directml_structs": "DirectML's structs, and what a mistake in them says.",
     "directml_hello": "DirectML's own way: operators, binding tables and a command recorder.",
@@ -52,8 +55,9 @@ GALLERY = {
     "equalise": "A picture equalised in one submission: histogram, cumulative distribution, lookup.",
 }
 """The programs of examples/, in the gallery's order."""
-PICTURES = ("demo", "equalise")
-"""Those that draw."""
+PICTURES = ("demo", "growth", "equalise")
+"""Those of them that draw a picture where ``--output`` says."""
+ACCURACY = Path("benchmarks/accuracy.py")
 
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
 
@@ -73,8 +77,7 @@ class Site:
 
     def take_pages(self) -> None:
         """Copy the pages and what they link to."""
-        pages = [ROOT / name for name in PAGES] + sorted((ROOT / "docs").rglob("*.md"))
-        for path in pages:
+        for path in [*(ROOT / name for name in PAGES), *pages_of_docs()]:
             name = path.relative_to(ROOT)
             text = _LINK.sub(lambda match, path=path: self._link(path, match), path.read_text(encoding="utf-8"))
             self.write("index.md" if name == Path("README.md") else str(name), text)
@@ -151,25 +154,36 @@ class Site:
         for name, title in GALLERY.items():
             program = Path("examples") / f"{name}.py"
             self.programs.add(program)
-            arguments = ["--output", str(pictures / f"{name}.png")] if name in PICTURES else []
-            done = subprocess.run(
-                [sys.executable, str(ROOT / program), *arguments],
-                cwd=self.folder,
-                capture_output=True,
-                text=True,
-                check=False,
-                env=os.environ | {"MPLBACKEND": "Agg"},
-            )
-            if done.returncode:
-                raise SystemExit(f"docs_site.py: {program} ended with exit status {done.returncode}:\n{done.stderr}")
-            printed = done.stdout.replace(str(pictures), "examples/output")
-            picture = f"![{title}](gallery/{name}.png)\n\n" if name in PICTURES else ""
+            draws = name in PICTURES
+            printed = self.run(program, *(["--output", str(pictures / f"{name}.png")] if draws else []))
+            printed = re.sub(r"\S*gallery/", "examples/output/", printed)
+            picture = f"![{title}](gallery/{name}.png)\n\n" if draws else ""
             parts.append(
                 f"## {name}\n\n{title} [The program](programs/{program}.md)\n\n{picture}```text\n{printed}```\n"
             )
+        self.run(ACCURACY, "--lengths", "1000,10000,100000,1000000", "--plot", str(pictures / "accuracy.png"))
+        self.programs.add(ACCURACY)
         shutil.copy(ROOT / "docs" / "images" / "order.svg", pictures)
-        parts.append("## The order of a sum\n\n![Runs, blocks, tiles and spans](gallery/order.svg)\n")
+        parts.append(
+            "## accuracy\n\nErrors of cumulative sums, beside NumPy's and naive ones. "
+            f"[The program](programs/{ACCURACY}.md)\n\n![Errors by length](gallery/accuracy.png)\n\n"
+            "## The order of a sum\n\n![Runs, blocks, tiles and spans](gallery/order.svg)\n"
+        )
         self.write("gallery.md", "\n".join(parts))
+
+    def run(self, program: Path, *arguments: str) -> str:
+        """Run a program of the repository; return what it prints."""
+        done = subprocess.run(
+            [sys.executable, str(ROOT / program), *arguments],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"MPLBACKEND": "Agg"},
+        )
+        if done.returncode:
+            raise SystemExit(f"docs_site.py: {program} ended with exit status {done.returncode}:\n{done.stderr}")
+        return done.stdout
 
 
 def api_page(name: str, title: str) -> str:
@@ -195,6 +209,11 @@ def api_page(name: str, title: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def pages_of_docs() -> list[Path]:
+    """Return the pages of docs/, of which one is a notebook."""
+    return [path for path in sorted((ROOT / "docs").rglob("*")) if path.suffix in {".md", ".ipynb"}]
+
+
 def public_names(module: ModuleType) -> Iterable[str]:
     """Return the names that a module offers: those of ``__all__``."""
     names: Iterable[str] = vars(module)["__all__"]
@@ -216,6 +235,7 @@ CONTENTS = """
 :caption: Guides
 
 Guides <docs/README>
+docs/tutorial
 DirectML <docs/directml>
 Devices <docs/portability>
 Check your GPU <check-your-gpu>
@@ -256,7 +276,7 @@ examples/data/README
 
 def contents() -> str:
     """Return the site's contents, with the pages of docs/ that `CONTENTS` does not name."""
-    pages = [str(path.relative_to(ROOT).with_suffix("")) for path in sorted((ROOT / "docs").rglob("*.md"))]
+    pages = [str(path.relative_to(ROOT).with_suffix("")) for path in pages_of_docs()]
     named = re.findall(r"[\w/-]+", CONTENTS)
     others = [page for page in pages if page not in named]
     notes = [page for page in others if page.startswith("docs/notes/")]
@@ -273,8 +293,8 @@ with WebGPU, and no network.
 """
 
 
-def build(target: Path) -> int:
-    """Build the site; return Sphinx's exit status."""
+def build(target: Path, builder: str) -> int:
+    """Build the site with one of Sphinx's builders; return Sphinx's exit status."""
     with tempfile.TemporaryDirectory() as name:
         site = Site(Path(name))
         site.take_pages()
@@ -286,19 +306,23 @@ def build(target: Path) -> int:
         (site.folder / "_static").mkdir()
         shutil.copy(SETTINGS / "site.css", site.folder / "_static")
         shutil.rmtree(target, ignore_errors=True)
-        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "-c", str(SETTINGS)]
+        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", builder, "-c", str(SETTINGS)]
         doctrees = str(site.folder / ".doctrees")
         settings = [f"-Dhtml_static_path={site.folder / '_static'}", "-Dexclude_patterns=.doctrees"]
         done = subprocess.run([*command, *settings, "-d", doctrees, str(site.folder), str(target)], check=False)
-    return done.returncode or gpu_page.main([str(target / "gpu")])
+    if done.returncode or builder != "html":
+        return done.returncode
+    return gpu_page.main([str(target / "gpu")])
 
 
 def main(arguments: list[str]) -> int:
-    """Build the site into a folder."""
-    if len(arguments) != 1:
-        print("docs_site.py: give the folder that the site goes into", file=sys.stderr)
+    """Build the site into a folder, or check the links to other sites."""
+    builder = "linkcheck" if arguments[:1] == ["--links"] else "html"
+    folders = [name for name in arguments if name != "--links"]
+    if len(folders) != 1:
+        print("docs_site.py: give the folder that the site goes into, after --links if you like", file=sys.stderr)
         return 2
-    return build(Path(arguments[0]).resolve())
+    return build(Path(folders[0]).resolve(), builder)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import json
 import re
 import runpy
 import sys
@@ -38,7 +40,8 @@ def test_every_public_name_is_in_the_reference(script: dict[str, Any]) -> None:
 def test_every_page_is_in_the_contents(script: dict[str, Any], tmp_path: Path) -> None:
     site = script["Site"](tmp_path)
     site.take_pages()
-    pages = {str(path.relative_to(tmp_path).with_suffix("")) for path in tmp_path.rglob("*.md")}
+    found = [path for path in tmp_path.rglob("*") if path.suffix in {".md", ".ipynb"}]
+    pages = {str(path.relative_to(tmp_path).with_suffix("")) for path in found}
     listed = set(re.findall(r"^(?:[\w ]+ <)?([\w/-]+)>?$", script["contents"](), re.MULTILINE))
     assert pages - listed - {name for name in pages if name.startswith("programs/")} == {"index"}
 
@@ -72,3 +75,32 @@ def test_every_shader_has_a_page(script: dict[str, Any], tmp_path: Path) -> None
 
 def test_every_example_is_in_the_gallery(script: dict[str, Any]) -> None:
     assert set(script["GALLERY"]) == {path.stem for path in (ROOT / "examples").glob("*.py")}
+
+
+def test_the_tutorial_comes_to_the_bits_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    cells = json.loads((ROOT / "docs" / "tutorial.ipynb").read_text(encoding="utf-8"))["cells"]
+    names: dict[str, Any] = {}
+    compared = 0
+    for cell in cells:
+        assert not cell.get("outputs"), "outputs are made where the notebook is shown"
+        if cell["cell_type"] != "code":
+            continue
+        *statements, last = ast.parse("".join(cell["source"])).body
+        exec(compile(ast.Module(statements, []), "tutorial.ipynb", "exec"), names)
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), "tutorial.ipynb", "eval"), names)
+            if "array_equal" in ast.unparse(last):
+                assert value, ast.unparse(last)
+                compared += 1
+        else:
+            exec(compile(ast.Module([last], []), "tutorial.ipynb", "exec"), names)
+    assert compared == 4
+
+
+def test_the_comparison_s_check_prints_true(capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    exec(compile(block, "comparison.md", "exec"), {})
+    assert capsys.readouterr().out == "True\nTrue\n"

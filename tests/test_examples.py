@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import dmlgpu
+from dmlgpu import reference
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -29,15 +30,19 @@ def run(script: str, *arguments: str, cwd: Path) -> str:
     return done.stdout
 
 
-@pytest.fixture
-def demo() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("dmlgpu_demo", EXAMPLES / "demo.py")
+def load(script: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"dmlgpu_{Path(script).stem}", EXAMPLES / script)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def demo() -> ModuleType:
+    return load("demo.py")
 
 
 def test_demo_checks_draws_and_shows_what_the_readme_shows(tmp_path: Path) -> None:
@@ -75,6 +80,18 @@ def test_demo_fails_on_one_wrong_bit(
     output = capsys.readouterr().out
     assert "A CHECK FAILED." in output
     assert "NO: [1, 100]" in output
+
+
+def test_growth_shows_what_the_reference_comes_to(tmp_path: Path) -> None:
+    output = run("growth.py", "-o", "picture.png", cwd=tmp_path)
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    growth = load("growth.py")
+    table = growth.futures(growth.factors())
+    assert table.shape == (20_000, 160)
+    shares = np.percentile(reference.cumulative(table, "product", axis=1)[:, -1], growth.SHARES)
+    assert "   40    " + "".join(f"{value:5.3f}    " for value in shares) in output
+    to_come = reference.cumulative(table, "product", axis=1, exclusive=True, reverse=True)
+    assert f"has become {np.median(to_come.sum(axis=1, dtype=np.float64)):.0f} in half of them" in output
 
 
 def test_numpy_face_prints_what_numpy_would(tmp_path: Path) -> None:

@@ -15,11 +15,15 @@ author = "dmlgpu contributors"
 project_copyright = author
 release = version = dmlgpu.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc"]
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120  # seconds a cell
+nb_output_stderr = "remove"  # the warning of a software adapter
 
 default_role = "py:obj"
 autodoc_member_order = "bysource"
