@@ -296,7 +296,7 @@ CHECKS = [
 """The checks of what is out of range, each taken out."""
 
 
-@pytest.mark.parametrize("number", range(0, len(CHECKS), 25))
+@pytest.mark.parametrize("number", range(0, len(CHECKS), 50))
 def test_no_check_is_superfluous(device: Device, number: int, tmp_path: Path) -> None:
     """A sample of what ``make mutation`` tries: each is noticed by slices in which one kind of value decides."""
     trials = [Trial(case, changes, is_special=True) for case, changes in near_underflow_trials()]

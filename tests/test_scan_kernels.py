@@ -415,10 +415,17 @@ WINDOWED: list[tuple[tuple[int, ...], int, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("shape", "axis", "dtype"), WINDOWED, ids=str)
-@pytest.mark.parametrize("binding", [4096, 70_000, 300_000])
+WINDOWS = [
+    # Of wide rows a quarter makes windows of the same kinds, in less than a minute.
+    (binding, (40, 5000) if binding == 4096 and shape == (40, 20_000) else shape, axis, dtype)
+    for binding in (4096, 70_000, 300_000)
+    for shape, axis, dtype in WINDOWED
+]
+
+
+@pytest.mark.parametrize(("binding", "shape", "axis", "dtype"), WINDOWS, ids=str)
 def test_windows(
-    device: Device, shape: tuple[int, ...], axis: int, dtype: Any, binding: int, monkeypatch: pytest.MonkeyPatch
+    device: Device, binding: int, shape: tuple[int, ...], axis: int, dtype: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tensors larger than a binding, with the limit lowered so that small ones are cut."""
     monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=binding))
