@@ -35,14 +35,14 @@ def factors() -> Floats:
     table = np.genfromtxt(DATA, delimiter=",", names=True)
     interest = 1 + table["tbilrate"][:-1] / 400  # per cent a year, paid for a quarter
     prices = table["cpi"][1:] / table["cpi"][:-1]
-    return (interest / prices).astype(np.float32)
+    return np.asarray(interest / prices, np.float32)
 
 
 def futures(past: Floats) -> Floats:
     """Return a row of quarters for each future, made of stretches of the past; always the same."""
     rng = np.random.default_rng(1959)
     starts = rng.integers(0, len(past) - TOGETHER + 1, size=(FUTURES, QUARTERS // TOGETHER, 1))
-    return past[(starts + np.arange(TOGETHER)).reshape(FUTURES, QUARTERS)]
+    return np.asarray(past[(starts + np.arange(TOGETHER)).reshape(FUTURES, QUARTERS)])
 
 
 def show(growth: Floats, to_come: Floats) -> None:
