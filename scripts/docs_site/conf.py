@@ -36,6 +36,10 @@ html_show_sourcelink = False
 html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+# Pages that have none below them have no use for a list of these.
+html_sidebars = {
+    pattern: [] for pattern in ("index", "gallery", "check-your-gpu", "docs/**", "benchmarks/*", "examples/**", "[CS]*")
+}
 html_theme_options = {
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
