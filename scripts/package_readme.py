@@ -1,4 +1,4 @@
-"""The README as package indexes show it, outside the repository: without links and pictures that lead nowhere there.
+"""The README as package indexes show it, outside the repository, and the addresses that stand beside it there.
 
 hatchling calls `ReadmeHook` for the metadata of each wheel and source archive. The README itself keeps relative links,
 which work in a checkout. A workflow that builds a release knows where the files can be read, and makes links
@@ -43,17 +43,36 @@ def outside(readme: str, files: str | None) -> str:
     return _LINK.sub(replaced, readme)
 
 
+def repository() -> str | None:
+    """Return the address of the repository in which a workflow runs, or None elsewhere."""
+    server, name = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
+    return f"{server}/{name}" if server and name else None
+
+
 def files_of_a_release() -> str | None:
     """Return the address of the repository's files at the tag that a workflow builds, or None elsewhere."""
-    names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_REF_NAME")
-    server, repository, tag = (os.environ.get(name) for name in names)
-    return f"{server}/{repository}/blob/{tag}" if server and repository and tag else None
+    address, tag = repository(), os.environ.get("GITHUB_REF_NAME")
+    return f"{address}/blob/{tag}" if address and tag else None
+
+
+def addresses() -> dict[str, str]:
+    """Return the addresses that a package index shows, by their names there: none outside a workflow."""
+    files = files_of_a_release()
+    if files is None:
+        return {}
+    return {
+        "Source": str(repository()),
+        "Documentation": f"{files}/docs/README.md",
+        "Changelog": f"{files}/CHANGELOG.md",
+        "Issues": f"{repository()}/issues",
+    }
 
 
 class ReadmeHook(MetadataHookInterface):
-    """Sets the field ``readme``, which pyproject.toml calls dynamic."""
+    """Sets the fields ``readme`` and ``urls``, which pyproject.toml calls dynamic."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Put the README for package indexes into the metadata."""
+        """Put the README for package indexes, and where the project can be found, into the metadata."""
         text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
         metadata["readme"] = {"content-type": "text/markdown", "text": outside(text, files_of_a_release())}
+        metadata["urls"] = addresses()

@@ -262,6 +262,7 @@ def test_readme_for_package_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_REF_NAME"):
         monkeypatch.delenv(name, raising=False)
     assert script["outside"](text, script["files_of_a_release"]()) == plain
+    assert script["addresses"]() == {}
     monkeypatch.setenv("GITHUB_SERVER_URL", "https://example.org")
     monkeypatch.setenv("GITHUB_REPOSITORY", "a/b")
     monkeypatch.setenv("GITHUB_REF_NAME", "v1")
@@ -269,6 +270,12 @@ def test_readme_for_package_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
     for target in ("docs/p.png?raw=true", "docs/d.md", "docs/d.md#why"):
         assert f"](https://example.org/a/b/blob/v1/{target})" in absolute
     assert absolute.endswith(" [here](#a) [there](https://example.org/x)")
+    assert script["addresses"]() == {
+        "Source": "https://example.org/a/b",
+        "Documentation": "https://example.org/a/b/blob/v1/docs/README.md",
+        "Changelog": "https://example.org/a/b/blob/v1/CHANGELOG.md",
+        "Issues": "https://example.org/a/b/issues",
+    }
 
 
 def first_screen() -> str:
