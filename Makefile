@@ -17,7 +17,7 @@
 #
 # Each does its own set-up first (scripts/set_up.py) and can be run again and again. PYTHON= chooses the Python that the
 # environment .venv is made with, DMLGPU_ADAPTER= the device, PYTEST_ARGS= adds to pytest's arguments, and VERIFY_ARGS= to
-# those of dmlgpu verify with Mesa 25 and in the browser.
+# those of dmlgpu verify in the matrix, with Mesa 25 and in the browser.
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
@@ -83,7 +83,7 @@ test-dawn-mesa25: setup-test mesa25
 
 matrix: swiftshader setup-test
 	@DMLGPU_ADAPTER=OpenGL $(PYTHON) scripts/set_up.py test
-	$(VENV_BIN)/python scripts/matrix.py .cache/matrix
+	$(VENV_BIN)/python scripts/matrix.py .cache/matrix $(VERIFY_ARGS)
 
 fuzz: setup-test
 	$(VENV_BIN)/python -m tests.fuzz $(FUZZ_ARGS)

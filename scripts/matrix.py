@@ -3,7 +3,7 @@
 
 ::
 
-    python scripts/matrix.py FOLDER
+    python scripts/matrix.py FOLDER [arguments of dmlgpu verify, such as --share 1/2]
 
 Two devices are verified at a time: software devices compile on one core, which is most of what they do here. Each one's
 report is printed when it ends. FOLDER gets the digests.
@@ -17,6 +17,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 from system import ROOT
@@ -45,12 +46,12 @@ RUNS = (  # Vulkan last: in CI the suite, run beside, has mostly filled Mesa's c
 )
 
 
-def verify(run: Run, digests: Path) -> bool:
-    """Run one and print what it says; return whether it passed."""
+def verify(run: Run, digests: Path, cases: list[str]) -> bool:
+    """Run one over the cases that arguments name, and print what it says; return whether it passed."""
     digests.unlink(missing_ok=True)
     start = time.monotonic()
     done = subprocess.run(
-        [sys.executable, *run.arguments, "--digest", str(digests)],
+        [sys.executable, *run.arguments, "--digest", str(digests), *cases],
         cwd=ROOT,
         env=os.environ | run.environment,
         stdout=subprocess.PIPE,
@@ -64,14 +65,14 @@ def verify(run: Run, digests: Path) -> bool:
 
 def main() -> int:
     """Verify all devices, then compare."""
-    if len(sys.argv) != 2:
-        print("usage: matrix.py FOLDER", file=sys.stderr)
+    if len(sys.argv) < 2:
+        print("usage: matrix.py FOLDER [arguments of dmlgpu verify]", file=sys.stderr)
         return 2
-    folder = Path(sys.argv[1]).resolve()
+    folder, cases = Path(sys.argv[1]).resolve(), sys.argv[2:]
     folder.mkdir(parents=True, exist_ok=True)
     digests = [folder / f"{run.name}.json" for run in RUNS]
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        passed = list(pool.map(verify, RUNS, digests))
+        passed = list(pool.map(verify, RUNS, digests, repeat(cases)))
     if not all(passed):
         failed = [run.name for run, ok in zip(RUNS, passed, strict=True) if not ok]
         print(f"matrix.py: failed: {', '.join(failed)}", file=sys.stderr)
