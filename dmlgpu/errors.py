@@ -198,5 +198,9 @@ class SoftwareAdapterWarning(UserWarning):
     """The chosen adapter computes on the CPU: the results are the same, but slower."""
 
 
+class TuningWarning(UserWarning):
+    """What `dmlgpu tune` has stored is damaged, and is left out."""
+
+
 class DeviceLostWarning(UserWarning):
     """The default device was lost, and another one took its place."""

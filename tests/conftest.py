@@ -15,6 +15,9 @@ from dmlgpu.runtime import device as device_module
 from dmlgpu.runtime.device import Device, default_device
 from dmlgpu.runtime.wgpu_private import DEFAULT_LIMITS
 
+# What this machine's user has measured by `dmlgpu tune` changes no test.
+os.environ["DMLGPU_TUNING"] = "off"
+
 # A shell without job control has its background jobs ignore SIGINT and SIGQUIT, and nohup SIGHUP. The processes that
 # tests start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

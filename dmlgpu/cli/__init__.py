@@ -1,4 +1,4 @@
-"""The command line: ``dmlgpu info``, ``cumsum``, ``cumprod``, ``round``, ``verify``, ``bench`` and ``explain``.
+"""The command line: ``dmlgpu info``, ``cumsum``, ``cumprod``, ``round``, ``verify``, ``bench``, ``tune``, ``explain``.
 
 Standard output carries the result, standard error one line that begins with ``dmlgpu: error:`` or lines that begin
 with ``dmlgpu: note:`` or ``dmlgpu: warning:``. The exit status is 0 for success, 1 for ``dmlgpu info`` on a system
@@ -34,6 +34,7 @@ _COMMANDS = {
     "info": ("info", "versions, adapters, limits and drivers"),
     "verify": ("verify", "whether this device gives the reference's bits"),
     "bench": ("bench", "how fast this device is, against a copy and NumPy"),
+    "tune": ("tune", "measure which kernels are fastest here, for later calls"),
     "explain": ("explain", "what an operator would do, and what it moves"),
 }
 """The commands: the module that has ``add_arguments(parser)`` and ``run(arguments)``, and a line of help."""

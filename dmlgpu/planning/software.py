@@ -1,4 +1,4 @@
-"""Pure: how kernels are chosen, on a GPU and on a CPU: every threshold that depends on the kind of device.
+"""Pure: how kernels are chosen, on a GPU and on a CPU. The thresholds that `dmlgpu tune` measures are in `Tuning`.
 
 `policy_of` returns one of two policies with the same methods. What was measured on software drivers, and the kernels
 that only they take, stand in `SoftwarePolicy` alone; the measurements are in docs/notes/software-drivers.md.
@@ -11,27 +11,14 @@ from typing import Final, NamedTuple
 
 from .bands import fewest_columns
 from .problem import Precision, ScanProblem
+from .tuning import Tuning
 from .windows import QUAD_BYTES, RUN, TILE, Limits
 
 __all__ = ["Choice", "GpuPolicy", "SoftwarePolicy", "policy_of"]
 
-_SHORT_SLICE = 256
-"""Slices up to this length are scanned by an invocation each: a workgroup's lanes would be mostly idle."""
-_MANY_SLICES = 4096
-"""As many slices side by side fill a GPU with an invocation each, and their memory accesses coalesce."""
-_MANY_ROWS = 256
-"""As many slices fill a GPU with a workgroup each."""
 _WORKGROUP: Final = 64
-
 _LANES = 8
-"""Invocations that a core of a CPU takes at a time. Half as many slices for each core are worth an invocation each,
-which loses less by idle lanes than other kernels do by reading twice or waiting."""
-_FEW_SLICES = 32 * _WORKGROUP
-"""Up to as many go to workgroups of so few invocations, to reach all cores; with more, the workgroups cost more."""
-_MANY_ELEMENTS = 128 * TILE
-"""From as many on, four passes with an invocation a tile take less time than a chain, which stores in bursts."""
-_FEW_ELEMENTS = 2 * TILE
-"""Up to as many, a second dispatch costs more than a chain saves."""
+"""Invocations that a core of a CPU takes at a time."""
 _WORD_BYTES = 4
 
 
@@ -50,33 +37,43 @@ class GpuPolicy:
 
     copy_stride = 64
     """Vectors between those of an invocation, in kernels that only move them: neighbours read neighbours."""
-    least_columns = _MANY_SLICES
-    """So many times the slices of an invocation make columns worth it."""
+
+    @property
+    def tuning(self) -> Tuning:
+        """The thresholds of the device."""
+        return self.limits.tuning
+
+    @property
+    def least_columns(self) -> int:
+        """So many times the slices of an invocation make columns worth it."""
+        return self.tuning.many_slices
 
     def kernel(self, problem: ScanProblem, in_place: bool) -> Choice:
         """Return the way to scan slices in windows of whole tiles."""
         length, slices = problem.axis.size, problem.slices
-        if length <= _SHORT_SLICE:
-            return Choice("slices", _short(length))
-        if problem.is_side_by_side and slices >= _MANY_SLICES:
+        if length <= self.tuning.short_slice:
+            return Choice("slices", _short(length, self.tuning.short_slice))
+        if problem.is_side_by_side and slices >= self.tuning.many_slices:
             return Choice(
                 "slices",
-                f"{slices} slices side by side, at least {_MANY_SLICES}, fill a GPU with an invocation each, whose "
-                "neighbours read neighbours",
+                f"{slices} slices side by side, at least {self.tuning.many_slices}, fill a GPU with an invocation "
+                "each, whose neighbours read neighbours",
             )
-        if slices >= _MANY_ROWS:
-            return Choice("rows", f"{slices} slices, at least {_MANY_ROWS}, fill a GPU with a workgroup each")
+        if slices >= self.tuning.many_rows:
+            return Choice(
+                "rows", f"{slices} slices, at least {self.tuning.many_rows}, fill a GPU with a workgroup each"
+            )
         if length <= TILE:
             return Choice("rows", f"a slice of {length} elements is a single tile of at most {TILE}: a workgroup each")
         return Choice(
             "tiles",
-            f"{_count(slices)}, fewer than {_MANY_ROWS}, cannot fill a GPU with a workgroup each: a workgroup a tile, "
-            "in several passes",
+            f"{_count(slices)}, fewer than {self.tuning.many_rows}, cannot fill a GPU with a workgroup each: a "
+            "workgroup a tile, in several passes",
         )
 
     def kernel_of_pieces(self, slices: int) -> str:
         """Return the way to scan a piece of so many slices, which begins and ends with a carry for each."""
-        return "rows" if slices >= _MANY_ROWS else "tiles"
+        return "rows" if slices >= self.tuning.many_rows else "tiles"
 
     def packs(self, problem: ScanProblem) -> bool:
         """Whether an invocation may take several short slices: neighbours would read far from each other."""
@@ -100,37 +97,43 @@ class SoftwarePolicy(GpuPolicy):
     """What a driver on a CPU takes."""
 
     copy_stride = 1
-    least_columns = _WORKGROUP
+
+    @property
+    def least_columns(self) -> int:
+        """So many times the slices of an invocation make columns worth it."""
+        return _WORKGROUP
 
     def kernel(self, problem: ScanProblem, in_place: bool) -> Choice:
         """Return the way to scan slices in windows of whole tiles."""
         slices, length, itemsize = problem.slices, problem.axis.size, problem.element.itemsize
-        many = self.limits.cores * _LANES // 2
+        many = self.limits.cores * self.tuning.slices_a_core
         if problem.is_side_by_side and itemsize >= _WORD_BYTES and self.limits.columns and self._is_far(problem):
             # Far apart in memory, an invocation a slice pays where it takes several of them.
             many = max(many, fewest_columns(problem))
-        if length <= _SHORT_SLICE:
-            return Choice("slices", _short(length))
+        if length <= self.tuning.short_slice:
+            return Choice("slices", _short(length, self.tuning.short_slice))
         if slices >= many:
             return Choice("slices", f"{slices} slices, at least {many}, keep all cores busy with an invocation each")
-        if slices * length <= _FEW_ELEMENTS:
+        if slices * length <= self.tuning.few_elements:
             return Choice(
                 "slices",
-                f"{slices * length} elements, at most {_FEW_ELEMENTS}, take less time than a second dispatch",
+                f"{slices * length} elements, at most {self.tuning.few_elements}, take less time than a second "
+                "dispatch",
             )
         if in_place:
             return Choice(
                 "serial", "few long slices in place, which a chain could not read again: an invocation a tile"
             )
-        if slices * length >= _MANY_ELEMENTS:
+        if slices * length >= self.tuning.many_elements:
             return Choice(
                 "serial",
-                f"few slices of {slices * length} elements, at least {_MANY_ELEMENTS}: an invocation a tile, in "
-                "several passes, takes less time than a chain",
+                f"few slices of {slices * length} elements, at least {self.tuning.many_elements}: an invocation a "
+                "tile, in several passes, takes less time than a chain",
             )
         return Choice(
             "chain",
-            f"few slices of {slices * length} elements, fewer than {_MANY_ELEMENTS}: a workgroup a tile, in one pass",
+            f"few slices of {slices * length} elements, fewer than {self.tuning.many_elements}: a workgroup a tile, in "
+            "one pass",
         )
 
     def kernel_of_pieces(self, slices: int) -> str:
@@ -145,7 +148,7 @@ class SoftwarePolicy(GpuPolicy):
 
     def lanes_of_slices(self, slices: int) -> int:
         """Return the size of workgroups with an invocation a slice."""
-        return _LANES if slices <= _FEW_SLICES else _WORKGROUP
+        return _LANES if slices <= self.tuning.few_slices else _WORKGROUP
 
     def lanes_of_columns(self, invocations: int) -> int:
         """Return the size of workgroups that walk down rows: the larger, the fewer visits to a page of memory."""
@@ -170,10 +173,9 @@ def _count(slices: int) -> str:
     return "1 slice" if slices == 1 else f"{slices} slices"
 
 
-def _short(length: int) -> str:
+def _short(length: int, most: int) -> str:
     return (
-        f"slices of {length} elements, at most {_SHORT_SLICE}, would leave most lanes of a workgroup idle: an "
-        "invocation each"
+        f"slices of {length} elements, at most {most}, would leave most lanes of a workgroup idle: an invocation each"
     )
 
 

@@ -13,6 +13,7 @@ from itertools import product
 
 from ..errors import ArgumentError, shown
 from .problem import Dimension
+from .tuning import DEFAULTS, Tuning
 
 __all__ = [
     "MAX_BINDING_BYTES",
@@ -90,6 +91,8 @@ class Limits:
         visited.
     rows : int
         The most workgroups in the second dimension of a grid.
+    tuning : Tuning
+        The thresholds between kernels.
 
     Raises
     ------
@@ -109,6 +112,7 @@ class Limits:
     float64: bool = False
     near_elements: int = 2**19
     rows: int = 65_535
+    tuning: Tuning = DEFAULTS
 
     def __post_init__(self) -> None:
         align = self.offset_alignment

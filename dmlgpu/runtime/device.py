@@ -7,6 +7,7 @@ import sys
 import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from threading import RLock
 from types import TracebackType
@@ -57,6 +58,7 @@ from .measured import measure_subnormals
 from .memory import Buffer, Memory, is_out_of_memory
 from .pipelines import Pipelines
 from .transfers import Transfers, fill
+from .tuned import stored_tuning
 from .wgpu_private import check_process, claim_process, companion_of, end_calls_before_destroy, owner_of, set_companion
 
 __all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter", "wrap_buffer"]
@@ -152,7 +154,7 @@ class Device:
         self.gpu_device: Any = gpu_device
         self.description = description
         self.owned = owned
-        self.limits = limits_of(gpu_device, description)
+        self.limits = replace(limits_of(gpu_device, description), tuning=stored_tuning(description))
         self.section = Section()
         self._process = os.getpid()
         self._released = False

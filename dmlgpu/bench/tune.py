@@ -1,0 +1,239 @@
+"""Measures the thresholds between kernels: at sizes around each, both kernels on the same data, in turn."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..dtypes import by_name
+from ..layout import Layout
+from ..planning.dispatch import Plan
+from ..planning.plan import plan_problem
+from ..planning.problem import Operator, ScanProblem, scan_problem
+from ..planning.tuning import DEFAULTS
+from ..planning.windows import Limits
+from .clock import Clock, work_of
+from .workloads import elements
+
+if TYPE_CHECKING:
+    from ..runtime.device import Buffer, Device
+
+__all__ = ["QUESTIONS", "Decision", "Question", "Rung", "decide", "tune"]
+
+_SAMPLES = 5
+_ELEMENTS = 2**22
+"""Of the arrays, where a question is not about their number."""
+_SOFTWARE_ELEMENTS = 2**21
+_ENOUGH = 1.05
+"""How many times as fast another threshold must be where it differs from the default to take its place."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A threshold, and what to measure for it.
+
+    Attributes
+    ----------
+    threshold : str
+        Its name in `Tuning`.
+    meaning : str
+        What it decides, for people.
+    software : bool
+        Whether it is a software driver's.
+    values : tuple of int
+        Where both kernels are measured.
+    is_least : bool
+        Whether the threshold is the first value that counts as many; else the last that counts as few.
+    problem : callable
+        Takes a value and the limits, and returns what to compute.
+    """
+
+    threshold: str
+    meaning: str
+    software: bool
+    values: tuple[int, ...]
+    is_least: bool
+    problem: Callable[[int, Limits], ScanProblem]
+
+    def takes(self, threshold: int, value: int) -> bool:
+        """Whether a value is on the threshold's own side."""
+        return value >= threshold if self.is_least else value <= threshold
+
+    def beyond(self, value: int) -> int:
+        """Return the nearest threshold that leaves a value on the other side."""
+        return value + 1 if self.is_least else value - 1
+
+    @property
+    def candidates(self) -> tuple[int, ...]:
+        """Thresholds that decide in all possible ways at the values."""
+        ends = 2 * self.values[-1] if self.is_least else self.values[0] // 2
+        return (*self.values, ends)
+
+
+def _scan(shape: tuple[int, ...], axis: int) -> ScanProblem:
+    layout = Layout.packed(shape)
+    return scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis=axis)
+
+
+QUESTIONS: Sequence[Question] = (
+    Question(
+        "short_slice",
+        "the longest slices with an invocation each",
+        False,
+        (64, 128, 256, 512, 1024),
+        False,
+        lambda value, _: _scan((_ELEMENTS // value, value), 1),
+    ),
+    Question(
+        "many_rows",
+        "the fewest slices with a workgroup each",
+        False,
+        (32, 64, 128, 256, 512),
+        True,
+        lambda value, _: _scan((value, _ELEMENTS // value), 1),
+    ),
+    Question(
+        "many_slices",
+        "the fewest slices side by side with an invocation each",
+        False,
+        (1024, 2048, 4096, 8192),
+        True,
+        lambda value, _: _scan((_ELEMENTS // value, value), 0),
+    ),
+    Question(
+        "few_elements",
+        "the most elements in one dispatch, by one invocation a slice",
+        True,
+        (2048, 4096, 8192, 16_384),
+        False,
+        lambda value, _: _scan((value,), 0),
+    ),
+    Question(
+        "many_elements",
+        "the fewest elements for an invocation a tile in several passes, instead of a chain",
+        True,
+        (2**17, 2**18, 2**19, 2**20, 2**21),
+        True,
+        lambda value, _: _scan((value,), 0),
+    ),
+    Question(
+        "slices_a_core",
+        "the fewest slices for each core with an invocation each",
+        True,
+        (1, 2, 4, 8, 16),
+        True,
+        lambda value, limits: _scan((value * limits.cores, _SOFTWARE_ELEMENTS // (value * limits.cores)), 1),
+    ),
+    Question(
+        "few_slices",
+        "the most slices in workgroups of 8 invocations",
+        True,
+        (512, 1024, 2048, 4096),
+        False,
+        lambda value, _: _scan((value, _SOFTWARE_ELEMENTS // value), 1),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Rung:
+    """Both kernels' times at a value: with the threshold's own side, and with the other."""
+
+    value: int
+    within: float
+    beyond: float
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was decided about a threshold.
+
+    Attributes
+    ----------
+    threshold : str
+        Its name.
+    default, chosen : int
+        What it is without a measurement, and with it.
+    gain : float
+        How many times as fast the values are, by the mean, for which it decides otherwise; 1 where it is the default.
+    rungs : tuple of Rung
+        What was measured: none where both sides have the same plans, or there was no time left.
+    """
+
+    threshold: str
+    default: int
+    chosen: int
+    gain: float
+    rungs: tuple[Rung, ...]
+
+
+def decide(question: Question, rungs: Sequence[Rung]) -> Decision:
+    """Return the best threshold by what was measured; the default unless another one is clearly faster. Pure."""
+    default: int = getattr(DEFAULTS, question.threshold)
+
+    def times(threshold: int) -> list[float]:
+        return [rung.within if question.takes(threshold, rung.value) else rung.beyond for rung in rungs]
+
+    def gain(threshold: int) -> float:
+        pairs = zip(times(default), times(threshold), strict=True)
+        ratios = [math.log(before / after) for before, after in pairs if before != after]
+        return math.exp(statistics.fmean(ratios)) if ratios else 1.0
+
+    def total(threshold: int) -> float:
+        return sum(map(math.log, times(threshold)))
+
+    # Of equally good ones, the one nearest to the default.
+    best = min(question.candidates, key=lambda t: (total(t), abs(math.log((t + 1) / (default + 1)))))
+    if not rungs or gain(best) < _ENOUGH or total(best) >= total(default):
+        best = default
+    return Decision(question.threshold, default, best, gain(best), tuple(rungs))
+
+
+def tune(device: Device, clock: Clock, seconds: float) -> Iterator[Decision]:
+    """Measure every threshold of a device's kind, and yield each decision.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    clock : Clock
+        Its clock.
+    seconds : float
+        No kernel is compiled or measured after so many.
+    """
+    limits, tuning, end = device.limits, DEFAULTS, time.monotonic() + seconds
+    questions = [question for question in QUESTIONS if question.software == limits.software]
+    most = _SOFTWARE_ELEMENTS if limits.software else _ELEMENTS
+    data = elements("sum", "float32", most)
+    source, target = device.allocate(data.nbytes), device.allocate(data.nbytes)
+    try:
+        device.upload(source, 0, data)
+        for question in questions:
+            rungs = []
+            for value in question.values:
+                problem = question.problem(value, limits)
+                sides = [
+                    plan_problem(problem, replace(limits, tuning=replace(tuning, **{question.threshold: threshold})))
+                    for threshold in (value, question.beyond(value))
+                ]
+                if sides[0] != sides[1] and time.monotonic() < end:
+                    rungs.append(Rung(value, *_times(device, clock, sides, source, target)))
+            decision = decide(question, rungs)
+            tuning = replace(tuning, **{question.threshold: decision.chosen})
+            yield decision
+    finally:
+        source.release()
+        target.release()
+
+
+def _times(device: Device, clock: Clock, plans: Sequence[Plan], source: Buffer, target: Buffer) -> list[float]:
+    """Return the median time of each plan, measured in turn, after a first run of each that compiles it."""
+    works = [work_of(device, plan, source.gpu_buffer, target.gpu_buffer) for plan in plans]
+    for work in works:
+        clock.seconds(work)
+    samples = [[clock.seconds(work) for work in works] for _ in range(_SAMPLES)]
+    return [max(statistics.median(each), 1e-9) for each in zip(*samples, strict=True)]

@@ -1,0 +1,120 @@
+"""``dmlgpu tune``: measures where one kernel becomes faster than another on a device, and keeps it for later calls."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..bench.tune import QUESTIONS, Decision, tune
+from ..planning.tuning import DEFAULTS, Tuning
+from .console import CommandError, columns, note, one_line, say
+from .files import replacing
+
+if TYPE_CHECKING:
+    from ..runtime.device import Device
+
+__all__ = ["add_arguments", "run"]
+
+_DESCRIPTION = """\
+Measure in less than a minute where one kernel becomes faster than another on
+this device, and keep it in the user's cache folder. Results have the same bits
+with any tuning; only their time may change.
+
+examples:
+  dmlgpu tune                       measure the default device, and keep it
+  dmlgpu tune --device llvmpipe     another adapter
+  dmlgpu tune --forget              back to the defaults
+  DMLGPU_TUNING=off dmlgpu bench    leave out what was kept
+
+A new driver, another version of dmlgpu or, for a software device, another
+number of cores makes what was kept stale; then the defaults count."""
+
+_SECONDS = 40.0
+"""After so many nothing new is measured: what is under way then, and the start, end within a minute."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.description = _DESCRIPTION
+    parser.add_argument("--forget", action="store_true", help="measure nothing, and remove what was kept of the device")
+    parser.add_argument("--json", action="store_true", help="print JSON, with every time that was measured")
+
+
+def run(arguments: Namespace) -> int:
+    """Measure, keep and print the thresholds of a device."""
+    from ..bench.clock import Clock
+    from ..runtime.device import resolve_device
+    from ..runtime.tuned import is_off
+
+    path = _writable_file()
+    if is_off():
+        note("DMLGPU_TUNING=off is set: what is kept counts once it is not")
+    device = resolve_device(arguments.device)
+    if arguments.forget:
+        _write(path, device, None, None)
+        say(f"forgot what was measured of {device.summary}: {one_line(path)}")
+        return 0
+    clock = Clock(device)
+    if clock.reason is not None:
+        note(clock.reason)
+    decisions = list(tune(device, clock, _SECONDS))
+    tuning = replace(DEFAULTS, **{one.threshold: one.chosen for one in decisions})
+    measured = [asdict(one) for one in decisions]
+    _write(path, device, tuning, measured)
+    if arguments.json:
+        found = {"device": device.summary, "clock": clock.kind, "file": str(path), "decisions": measured}
+        say(json.dumps(found, indent=2))
+        return 0
+    say(f"{device.summary}, by {'the device' if clock.kind == 'gpu' else 'the host'}'s clock\n")
+    for line in columns([("threshold", "default", "chosen", "gain", "measured"), *map(_row, decisions)], right=True):
+        say(line)
+    say("")
+    for line in columns([(one.threshold, one.meaning) for one in QUESTIONS if one.software == device.limits.software]):
+        say(line)
+    say(f"\nwrote {one_line(path)}; DMLGPU_TUNING=off leaves it out")
+    return 0
+
+
+def _row(one: Decision) -> Sequence[str]:
+    gain = f"{one.gain:.2f} times as fast" if one.chosen != one.default else ""
+    sizes = len(one.rungs)
+    return one.threshold, str(one.default), str(one.chosen), gain, f"at {sizes} sizes" if sizes else "not"
+
+
+def _writable_file() -> Path:
+    """Return the tuning file, whose folder is there and can be written to."""
+    from ..runtime.tuned import tuning_file
+
+    path = tuning_file()
+    if path is None:
+        raise CommandError("this user has no folder for caches: set XDG_CACHE_HOME to one")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        probe = path.with_suffix(".probe")
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise CommandError(
+            f"cannot write to the cache folder {path.parent}: {error.strerror or error}; set XDG_CACHE_HOME to a "
+            "folder that can be written to"
+        ) from error
+    return path
+
+
+def _write(path: Path, device: Device, tuning: Tuning | None, measured: Any) -> None:
+    """Replace the device's entry, or remove it; a damaged file is replaced as a whole."""
+    from ..runtime.tuned import read_file, with_entry
+
+    try:
+        entries = read_file(path)
+    except (OSError, ValueError):
+        entries = {}
+    content = with_entry(entries, device.description, tuning or DEFAULTS, measured)
+    if tuning is None:
+        del content["adapters"][device.description.summary]
+    with replacing(path) as file:
+        file.write(json.dumps(content, indent=2).encode() + b"\n")

@@ -1,0 +1,61 @@
+"""Pure: the thresholds between kernels that `dmlgpu tune` measures. Results never depend on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+from ..errors import ArgumentError, shown
+
+__all__ = ["DEFAULTS", "Tuning"]
+
+_MOST = 2**32
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The thresholds of a device.
+
+    Attributes
+    ----------
+    short_slice : int
+        Slices up to this length are scanned by an invocation each: a workgroup's lanes would be mostly idle.
+    many_slices : int
+        As many slices side by side fill a GPU with an invocation each, and their memory accesses coalesce.
+    many_rows : int
+        As many slices fill a GPU with a workgroup each.
+    slices_a_core : int
+        On a CPU, as many slices for each core are worth an invocation each, which loses less by idle lanes (a core
+        takes 8 at a time) than other kernels do by reading twice or waiting.
+    few_slices : int
+        On a CPU, up to as many go to workgroups of 8 invocations, to reach all cores; with more, the workgroups cost
+        more.
+    few_elements : int
+        On a CPU, up to as many, a second dispatch costs more than a chain saves.
+    many_elements : int
+        On a CPU, from as many on, four passes with an invocation a tile take less time than a chain, which stores in
+        bursts.
+
+    Raises
+    ------
+    ArgumentError
+        If one is no integer from 0 to 2^32.
+    """
+
+    short_slice: int = 256
+    many_slices: int = 4096
+    many_rows: int = 256
+    slices_a_core: int = 4
+    few_slices: int = 2048
+    few_elements: int = 8192
+    many_elements: int = 2**19
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if type(value) is not int or not 0 <= value <= _MOST:
+                raise ArgumentError(f"{field.name} is {shown(value)}; give an integer from 0 to 2^32")
+
+
+DEFAULTS: Final = Tuning()
+"""For GPUs from what plans move, for software drivers measured (docs/notes/software-drivers.md)."""

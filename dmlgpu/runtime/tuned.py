@@ -1,0 +1,111 @@
+"""The file in the user's cache folder that `dmlgpu tune` writes: for each adapter and driver its thresholds."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dmlgpu
+
+from ..errors import ArgumentError, TuningWarning, shown
+from ..planning.tuning import DEFAULTS, Tuning
+from .measured import usable_cores
+from .wgpu_private import implementation
+
+if TYPE_CHECKING:
+    from .adapters import AdapterDescription
+
+__all__ = ["VARIABLE", "conditions", "is_off", "read_file", "stored_tuning", "tuning_file", "with_entry"]
+
+VARIABLE = "DMLGPU_TUNING"
+_FORMAT = 1
+_WAY_OUT = "its thresholds are left out: run `dmlgpu tune` again, or set DMLGPU_TUNING=off"
+
+
+def is_off() -> bool:
+    """Whether the environment says that no tuning counts.
+
+    Raises
+    ------
+    ArgumentError
+        If it says something else.
+    """
+    value = os.environ.get(VARIABLE, "")
+    if value not in ("", "off"):
+        raise ArgumentError(f"{VARIABLE} is {shown(value)}; it is 'off', or not set")
+    return value == "off"
+
+
+def tuning_file() -> Path | None:
+    """Return the file in the user's cache folder; None where the user has no folder."""
+    try:
+        if sys.platform == "win32":
+            folder = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        elif sys.platform == "darwin":
+            folder = Path.home() / "Library" / "Caches"
+        else:
+            folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:
+        return None
+    return folder / "dmlgpu" / "tuning.json"
+
+
+def conditions(adapter: AdapterDescription) -> dict[str, Any]:
+    """Return what a measurement holds for: another driver, version or number of cores makes it stale."""
+    return {
+        "driver": adapter.driver,
+        "wgpu": implementation(),
+        "dmlgpu": dmlgpu.__version__,
+        "cores": usable_cores() if adapter.is_software else None,
+    }
+
+
+def stored_tuning(adapter: AdapterDescription) -> Tuning:
+    """Return the thresholds measured on an adapter; the defaults where there are none, or stale ones.
+
+    Warns
+    -----
+    TuningWarning
+        If the file cannot be read or is damaged.
+    """
+    path = None if is_off() else tuning_file()
+    if path is None or not path.exists():
+        return DEFAULTS
+    try:
+        entry = read_file(path).get(adapter.summary)
+        if entry is None or any(entry[name] != value for name, value in conditions(adapter).items()):
+            return DEFAULTS
+        return Tuning(**entry["thresholds"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        warnings.warn(f"the tuning file {path} is damaged ({reason}); {_WAY_OUT}", TuningWarning, stacklevel=2)
+        return DEFAULTS
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """Return the entries of a file by the adapters' summaries; those of another format are none.
+
+    Raises
+    ------
+    OSError, ValueError
+        If it cannot be read, or holds something else.
+    """
+    import json  # which few programs need
+
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(content, dict) or not isinstance(content.get("adapters"), dict):
+        raise ValueError("it has no adapters")
+    return content["adapters"] if content.get("format") == _FORMAT else {}
+
+
+def with_entry(
+    entries: Mapping[str, Any], adapter: AdapterDescription, tuning: Tuning, measured: object
+) -> dict[str, Any]:
+    """Return the content of a file with an adapter's entry replaced."""
+    entry = {**conditions(adapter), "thresholds": asdict(tuning), "measured": measured}
+    return {"format": _FORMAT, "adapters": {**entries, adapter.summary: entry}}
