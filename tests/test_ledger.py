@@ -211,6 +211,19 @@ def lane_bytes(one: Pass, accesses: Iterable[Access]) -> int:
     return most
 
 
+def elements_of_an_invocation(one: Pass, accesses: Iterable[Access]) -> int:
+    """Return the most elements of the input that an invocation loads; adjacent slices taken together are one."""
+    loaded: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+    for access in accesses:
+        if access.site.name.startswith("input"):
+            loaded[access.workgroup, access.lane][access.place] = access.site.unit
+    constants = dict(one.pipeline.constants)
+    itemsize = 1 << constants["input_log2_bits"] >> 3
+    across = 4 if "fours" in dict(one.pipeline.slots) else 16 // itemsize
+    together = constants["vectors"] * across if "vectors" in constants else 1
+    return max(sum(places.values()) for places in loaded.values()) // (itemsize * together)
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.way)
 def test_shaders_access_what_the_ledger_says(case: Case, device: Device) -> None:
     # What the device lacks, or would compile for a minute, it need not show.
@@ -234,6 +247,8 @@ def test_shaders_access_what_the_ledger_says(case: Case, device: Device) -> None
             ):
                 if said is not None:
                     assert sectors(one, accesses, tensor, kind) == said.touched, (kernel, tensor)
+        if one.input is not None and figures.read_sectors is not None and case.problem.source.itemsize >= 4:
+            assert elements_of_an_invocation(one, accesses) <= figures.serial_links, kernel
         if case.sectors and one.input is not None and figures.read_sectors is not None:
             assert lane_bytes(one, accesses) == figures.lane_bytes, kernel
 
@@ -254,6 +269,7 @@ WRONG = {
     "lanes": lambda row: replace(row, lanes=lambda w: 1),
     "starts": lambda row: replace(row, starts=lambda w: ((number, first // 16) for number, first in row.starts(w))),
     "ahead": lambda row: replace(row, ahead=lambda w: row.ahead(w) + 1),
+    "links": lambda row: replace(row, links=lambda w: 16),
 }
 
 
