@@ -307,6 +307,17 @@ class TestCommand:
         assert "by the host's clock" in out
         assert err.count("the device has no timestamps: times are the host's, with submission and waiting") == 1
 
+    def test_info_shows_what_counts(
+        self, cache: Path, device: Device, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["info"]) == 0
+        assert "  tuning               the defaults\n" in capsys.readouterr().out
+        monkeypatch.setattr(device, "limits", replace(device.limits, tuning=Tuning(many_rows=77)))
+        assert main(["info"]) == 0
+        assert "  tuning               many_rows 77\n" in capsys.readouterr().out
+        assert main(["info", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["device"]["tuning"] == {"many_rows": 77}
+
     def test_off_is_said(
         self, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:

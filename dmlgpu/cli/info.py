@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DmlGpuError
+from ..planning.tuning import DEFAULTS
 from .console import say
 from .system import driver_files, environment, versions, vulkan_loader
 
@@ -101,6 +102,9 @@ def _inspect(report: dict[str, Any], choice: str | None) -> None:
     report["device"] = {
         "native_float64": device.limits.float64,
         "keeps_subnormals": dict(device.subnormals()),
+        "tuning": {
+            name: value for name, value in asdict(device.limits.tuning).items() if value != getattr(DEFAULTS, name)
+        },
     }
 
 
@@ -158,6 +162,8 @@ def render(report: Mapping[str, Any]) -> str:
         lines += ["", "device"]
         lines += _wrapped("  float64              ", "native" if native else "on 32-bit words, with the same bits")
         lines += _wrapped("  subnormals survive   ", kept)
+        tuned = ", ".join(f"{name} {value}" for name, value in report["device"]["tuning"].items())
+        lines += _wrapped("  tuning               ", tuned or "the defaults")
     vulkan = report["vulkan"]
     lines += ["", f"Vulkan loader: {vulkan['loader']}"]
     lines += [f"Vulkan driver files, from {vulkan['source']}{'' if vulkan['driver_files'] else ': none'}"]
