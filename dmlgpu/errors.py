@@ -28,6 +28,7 @@ __all__ = [
     "ShaderError",
     "SharedMemoryError",
     "SoftwareAdapterWarning",
+    "TuningWarning",
 ]
 
 _MAX_BITS = 256
