@@ -115,7 +115,7 @@ class TestNumbers:
         save("x.parquet", {"x": pa.array([1.5, float("nan")]), "k": pa.array(["a", "b"])})
         out = run("cumsum", "x.parquet").out
         assert out.startswith("cumsum along axis 0 of x.parquet: 2 rows of 2 columns\n")
-        assert "\nx       float64  1.5    nan   1.5  1.5  1\n\nkept as they are: k\n" in out
+        assert "\nx       float64  1.5    nan   1.5  1.5  1\n\nkept as text: k\n" in out
 
 
 class TestOtherFormats:

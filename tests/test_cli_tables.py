@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from contextlib import nullcontext
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ class TestReadTable:
             np.uint64,
             None,
         ]
-        assert table.columns[4].cells == ["a, b", ""]
+        assert table.columns[4].cells.to_pylist() == ["a, b", ""]
         assert table.header
         assert table.rows == 2
 
@@ -139,7 +140,7 @@ class TestReadTable:
         table = table_of(tmp_path / "a.csv", text, missing=missing)
         assert table.columns[1].numbers is not None
         assert bits(table.columns[1].numbers) == bits(expected)
-        assert [column.cells for column in table.columns[::2]] == [["x", "", "y", "z"], [""] * 4]
+        assert [column.cells.to_pylist() for column in table.columns[::2]] == [["x", "", "y", "z"], [""] * 4]
 
     def test_an_empty_column_that_is_named_has_numbers(self, tmp_path: Path) -> None:
         table = table_of(tmp_path / "a.csv", "a,b\n,1\n,2\n", only=["a"], missing="7")
@@ -176,7 +177,7 @@ class TestReadTable:
     def test_columns_choose_what_is_numeric(self, tmp_path: Path) -> None:
         table = table_of(tmp_path / "a.csv", 'year,"a,b",c\n2019,1,n/a\n2020,2,5\n', only=["a,b"])
         assert table.numeric == [1]
-        assert table.columns[0].cells == ["2019", "2020"]
+        assert table.columns[0].cells.to_pylist() == ["2019", "2020"]
 
     def test_blank_lines_at_the_end_are_nothing(self, tmp_path: Path) -> None:
         assert table_of(tmp_path / "a.csv", "a\n1\n\n\n").rows == 1
@@ -279,7 +280,7 @@ class TestReadTable:
     def test_what_numbers_become(self, tmp_path: Path, cells: str, expected: np.ndarray | None) -> None:
         table = table_of(tmp_path / "a.csv", "\n".join(["a,b", *(f"{cell},1" for cell in cells.split()), ""]))
         if expected is None:
-            assert table.columns[0].cells == cells.split()
+            assert table.columns[0].cells.to_pylist() == cells.split()
         else:
             assert table.columns[0].numbers is not None
             assert bits(table.columns[0].numbers) == bits(expected)
@@ -309,7 +310,7 @@ class TestReadTable:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
     ) -> None:
         monkeypatch.setattr(csv_files, "_LONGEST_LINE", 500)
-        with pytest.raises(CommandError, match=r"line \d+ has more than 500 characters; it is no line of a table"):
+        with pytest.raises(CommandError, match=r"line \d+ has more than 500 bytes; it is no line of a table"):
             table_of(tmp_path / "a.csv", text)
 
     @pytest.mark.parametrize(
@@ -357,30 +358,92 @@ def tables(draw: st.DrawFn) -> Table:
     return Table(tuple(columns), header, Dialect(",", draw(st.sampled_from(["\n", "\r\n"])), draw(st.booleans())))
 
 
+CELLS = (
+    *("0", "-0", "+0", "1", "-1", "+5", "00", "007", "-007", "0.5", "-0.5", "00.5", ".5", "5.", "1e5", "0e5", "1e-999"),
+    *(
+        "1e999",
+        "nan",
+        "NaN",
+        "-nan",
+        "nan(1)",
+        "inf",
+        "-Infinity",
+        "0x1F",
+        "0X1f",
+        "-0x1",
+        "1_000",
+        " 2",
+        "2 ",
+        "\t3",
+        "",
+    ),
+    *("9007199254740993", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "18446744073709551615"),
+    *("18446744073709551616", "1" * 400, "x", "-", "+", ".", "e5", "1e", "1e+", "0.0", "-0.0", "2024-01-01"),
+)
+
+
 class TestSplitting:
     """pyarrow splits what it splits as the strict reader does; all else is the strict reader's."""
 
     @settings(deadline=None, max_examples=1000)
-    @given(st.text(st.sampled_from('",\n\r1a ;\0'), max_size=24))
-    @example('a,"b ""c"" d"\n"1,\n2",3')
-    @example('a\n"1"2\n')
-    @example('a\n"1\n2\n')
-    @example("a,b\n1,2\n3\n")
-    @example('""\n1')
-    @example("a\r\n1\r2")
-    def test_both_ways_agree(self, text: str) -> None:
+    @given(st.text(st.sampled_from('",\n\r1a ;\0'), max_size=24), st.sampled_from([1, 5, 1 << 22]))
+    @example('a,"b ""c"" d"\n"1,\n2",3', 1)
+    @example('a\n"1"2\n', 1)
+    @example('a\n"1\n2\n', 1)
+    @example("a,b\n1,2\n3\n", 1)
+    @example('""\n1', 1)
+    @example("a\r\n1\r2", 1)
+    @example(";\r\r;", 1)
+    @example("a,\ufeff\n\n,\n", 1)
+    @example("a,b\n1,2\n3,4\n5,6", 5)
+    def test_both_ways_agree(self, text: str, block: int) -> None:
         source = csv_files._Source(Path("a.csv"), text.encode())
-        split = source._split()
+        with mock.patch.object(csv_files, "_BLOCK", block):
+            split = source._split()
         if split is not None:
             rows = [row for _, row in source.rows()]
             assert [cells.to_pylist() for cells in split] == [list(cells) for cells in zip(*rows, strict=True)]
+
+    @settings(deadline=None, max_examples=300)
+    @given(st.lists(st.sampled_from(CELLS), min_size=1, max_size=4), st.booleans())
+    @example(["+5", "7"], False)
+    @example(["0x1F", "1"], True)
+    @example(["18446744073709551615", "0"], False)
+    @example(["1e999"], False)
+    @example(["-inf", "0.5"], False)
+    @example(["1e-999", "0"], False)
+    def test_usual_numbers_are_what_a_closer_look_finds(self, cells: list[str], named: bool) -> None:
+        text = "".join(f"{cell},x\n" for cell in cells)
+        source = csv_files._Source(Path("a.csv"), text.encode())
+        column = source.columns()[0]
+        found = []
+        for usual in (csv_files._usual_numbers, lambda cells: None):
+            with mock.patch.object(csv_files, "_usual_numbers", usual):
+                try:
+                    numbers = csv_files._numbers(column, csv_files._Place(source, 0, "a"), named, None)
+                except CommandError as error:
+                    found.append(str(error))
+                else:
+                    found.append(None if numbers is None else bits(numbers))
+        assert found[0] == found[1]
+
+    def test_usual_numbers_need_no_closer_look(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(csv_files._Pattern, "fit", lambda pattern, cells: pytest.fail("a look at each cell"))
+        text = "a,b,c\n" + "".join(f"{i},-0.{i},{i}e5\n" for i in range(1, 3000))
+        source = csv_files._Source(Path("a.csv"), text.encode())
+        with mock.patch.object(csv_files, "_BLOCK", 5000):
+            columns = [cells.slice(1) for cells in source.columns()]
+        assert len(columns[0].chunks) > 1
+        kinds = [csv_files._numbers(cells, None, False, None).dtype for cells in columns]  # type: ignore[arg-type]
+        assert kinds == [np.int64, np.float64, np.float64]
 
     @pytest.mark.parametrize(
         ("text", "fast"),
         [
             ("a,b\n1,2\n", True),
             ('a,"b, c"\r\n"x ""y"" z","1\n2"\r\n', True),
-            ('"",""\n1,2', True),
+            ('"","x"\n1,2', True),
+            ('"",""\n1,2', False),
             ('a\n5" pipe\n', False),
             ('a\n"1"2\n', False),
             ('a\n"1\n', False),
@@ -406,7 +469,7 @@ class TestWriteTable:
         for column, other in zip(table.columns, again.columns, strict=True):
             assert column.name == other.name
             if column.numbers is None:
-                assert column.cells == other.cells
+                assert column.cells == other.cells.to_pylist()
             else:
                 assert other.numbers is not None
                 np.testing.assert_array_equal(column.numbers, other.numbers, strict=True)

@@ -13,6 +13,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
@@ -46,7 +47,8 @@ _AT_ONCE = 1 << 20
 _ROWS_AT_ONCE = 1 << 16
 _LONGEST_LINE = 1 << 24
 _LARGEST_BLOCK = 2**31 - 1
-"""The bytes that pyarrow reads at once. No row may lie in two blocks."""
+_BLOCK = 1 << 22
+"""The bytes that pyarrow reads at once where it may cut the text into blocks. No row may lie in three of them."""
 
 
 class _Pattern:
@@ -67,6 +69,7 @@ class _Pattern:
 _INTEGER = _Pattern(r"[ \t]*[+-]?[0-9]+[ \t]*")
 _NUMBER = _Pattern(r"[ \t]*[+-]?(?:[0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?|\.[0-9]+(?:e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*")
 """The texts that are numbers. Python reads more, such as 1_000 and the digits of all scripts."""
+_WORD = _Pattern(r"[+-]?(?:nan|inf|infinity)")
 _CODE = _Pattern(r"[ \t]*[+-]?0[0-9]+[ \t]*")
 """Integers that would lose a zero if they were read as numbers: codes, most likely."""
 _NONZERO = _Pattern(r"[^e]*[1-9].*")
@@ -79,6 +82,8 @@ _GAPS = frozenset(map(str.lower, (*pyarrow.csv.ConvertOptions().null_values, "no
 _HINT = "; codes such as 01234 are numbers in columns that --columns names"
 _SHOWN_DIGITS = 40
 _MOST_DIGITS = 20
+_SOME = 1000
+"""The cells of a column that are looked at before all of them."""
 _EXACT = 2.0**53
 """Below this every integer is a float64."""
 _DIGIT = re.compile("[0-9]")
@@ -126,12 +131,16 @@ def read_table(
     if not len(columns[0]):
         raise CommandError(f"{path} has no rows below its header; if line 1 is data, say --header no")
     chosen = chosen_columns(path, names, only)
-    found = []
-    for i, (name, cells) in enumerate(zip(names, columns, strict=True)):
+
+    def column(i: int) -> Column:
+        name, cells = names[i], columns[i]
         where = _Place(source, int(has_header), _shown(name) if has_header and name else f"number {i + 1}")
         numbers = _numbers(cells, where, only is not None, missing) if i in chosen else None
-        found.append(Column(name, cells.to_pylist() if numbers is None else numbers))
-    table = Table(tuple(found), has_header, source.dialect)
+        return Column(name, cells if numbers is None else numbers)
+
+    with ThreadPoolExecutor() as pool:  # pyarrow converts without Python's lock
+        found = tuple(pool.map(column, range(len(columns))))
+    table = Table(found, has_header, source.dialect)
     if not table.numeric:
         has_codes = any(_CODE.fits(cells[-1].as_py()) for cells in columns)
         raise CommandError(
@@ -170,37 +179,35 @@ def _has_numbers_for_names(first: Sequence[str], columns: Sequence[Any]) -> bool
     return rising and all_below(_NUMBER, numbers) and not all_below(_YEAR, numbers)
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path) -> bytearray:
     """Return the text of a file, which is UTF-8. A line that is too long is not read to its end."""
-    decode = codecs.getincrementaldecoder("utf-8")().decode
-    pieces: list[bytes] = []
-    lines, text = 0, ""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    content = bytearray()
+    unfinished = 0  # bytes of the line that the content ends in
     with reading(path) as file:
         piece = b"the file's"
         while piece:
             piece = file.read(_AT_ONCE) or b""
-            pieces.append(piece)
+            content += piece
             try:
-                text += decode(piece, final=not piece)
+                if not piece.isascii() or decoder.getstate()[0]:
+                    decoder.decode(piece, final=not piece)
             except UnicodeDecodeError as error:
-                read = lines + error.object.count(b"\n", 0, error.start)
-                raise _not_utf8(path, read, pieces[0], error.object[error.start]) from None
-            if len(pieces) == 1 and _wide_encoding(piece):
+                read = content.count(b"\n") - error.object.count(b"\n", error.start)
+                raise _not_utf8(path, read, content[:4], error.object[error.start]) from None
+            if len(content) == len(piece) and _wide_encoding(piece):
                 raise _not_utf8(path, 0, piece, 0)
-            start = 0
-            while len(text) - start > _LONGEST_LINE:
-                start = 1 + _last_line_end(text, start, start + _LONGEST_LINE + 1)
-                if start == 0:
-                    raise CommandError(
-                        f"{path}, line {lines + 1} has more than {_LONGEST_LINE} characters; it is no line of a table"
-                    )
-            rest = text[1 + _last_line_end(text, start, len(text)) :]
-            lines += text.count("\n")
-            text = rest
-    return b"".join(pieces)
+            last = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
+            unfinished = len(piece) - 1 - last + (unfinished if last < 0 else 0)
+            if unfinished > _LONGEST_LINE:
+                lines = content.count(b"\n")
+                raise CommandError(
+                    f"{path}, line {lines + 1} has more than {_LONGEST_LINE} bytes; it is no line of a table"
+                )
+    return content
 
 
-def _wide_encoding(start: bytes) -> str | None:
+def _wide_encoding(start: bytes | bytearray) -> str | None:
     """Return the encoding of two or four bytes a character that a file's first bytes tell, or None."""
     for mark, name in _WIDE_MARKS.items():
         if start.startswith(mark):
@@ -212,7 +219,7 @@ def _wide_encoding(start: bytes) -> str | None:
     return None
 
 
-def _not_utf8(path: Path, lines: int, start: bytes, byte: int) -> CommandError:
+def _not_utf8(path: Path, lines: int, start: bytes | bytearray, byte: int) -> CommandError:
     """Return an error that names the encoding that a file most likely has."""
     wide = _wide_encoding(start)
     if wide is not None:
@@ -229,10 +236,6 @@ def _not_utf8(path: Path, lines: int, start: bytes, byte: int) -> CommandError:
     )
 
 
-def _last_line_end(text: str, start: int, end: int) -> int:
-    return max(text.rfind("\n", start, end), text.rfind("\r", start, end))
-
-
 class _Source:
     """The text of a .csv file.
 
@@ -244,9 +247,10 @@ class _Source:
         How it is written, as its first line tells.
     """
 
-    def __init__(self, path: Path, content: bytes) -> None:
+    def __init__(self, path: Path, content: bytes | bytearray) -> None:
         self.path = path
-        self._content = content.removeprefix(_BOM)
+        self._content = content
+        self._text_at = len(_BOM) if content.startswith(_BOM) else 0
         with self._text() as text:
             first = text.readline()
         bare = re.sub('"[^"]*"', "", first)
@@ -254,7 +258,11 @@ class _Source:
         self.dialect = Dialect(delimiter, "\r\n" if first.endswith("\r\n") else "\n", content.startswith(_BOM))
 
     def _text(self) -> io.TextIOWrapper:
-        return io.TextIOWrapper(io.BytesIO(self._content), encoding="utf-8", newline="")
+        return io.TextIOWrapper(self._file(len(self._content)), encoding="utf-8", newline="")
+
+    def _file(self, end: int) -> Any:
+        """Return the text, up to an end, as a file of bytes that are not copied."""
+        return pyarrow.BufferReader(pyarrow.py_buffer(self._content).slice(self._text_at, end - self._text_at))
 
     def columns(self) -> list[Any]:
         """Return the columns as arrays of strings, with the header's cells if there is one."""
@@ -264,21 +272,27 @@ class _Source:
         rows = [row for _, row in self.rows()]
         if not rows:
             raise CommandError(f"{self.path} holds nothing but blank lines")
-        return [pyarrow.array(cells, pyarrow.string()) for cells in zip(*rows, strict=True)]
+        return [pyarrow.chunked_array([cells], pyarrow.string()) for cells in zip(*rows, strict=True)]
 
     def _split(self) -> list[Any] | None:
         """Return the columns as pyarrow splits them, or None if that is not surely as `rows` does."""
-        content = self._content.rstrip(b"\r\n")
-        blank = any(mark in content for mark in (b"\n\n", b"\n\r", b"\r\r")) or content[:1] in (b"", b"\n", b"\r")
-        if blank or not _quotes_are_plain(content, self.dialect.delimiter):
+        content, end = self._content, len(self._content)
+        while end > self._text_at and content[end - 1] in b"\r\n":
+            end -= 1
+        if end == self._text_at or content[self._text_at] in b"\r\n":
+            return None
+        if not _quotes_are_plain(content, self._text_at, self.dialect.delimiter):
             return None
         names = [str(i) for i in range(len(next(self.rows())[1]))]
+        # Where every line feed ends a row, and nothing else does, pyarrow may cut there, and use all cores.
+        may_cut = b'"' not in content and b"\r" not in content
+        block = _BLOCK if may_cut else _LARGEST_BLOCK
         try:
             table = pyarrow.csv.read_csv(
-                pyarrow.BufferReader(content),
-                pyarrow.csv.ReadOptions(column_names=names, block_size=min(len(content) + 1, _LARGEST_BLOCK)),
+                self._file(end),
+                pyarrow.csv.ReadOptions(column_names=names, block_size=min(end + 1, block)),
                 pyarrow.csv.ParseOptions(
-                    delimiter=self.dialect.delimiter, newlines_in_values=True, ignore_empty_lines=False
+                    delimiter=self.dialect.delimiter, newlines_in_values=not may_cut, ignore_empty_lines=False
                 ),
                 pyarrow.csv.ConvertOptions(
                     check_utf8=False, strings_can_be_null=False, column_types=dict.fromkeys(names, pyarrow.string())
@@ -286,8 +300,17 @@ class _Source:
             )
         except pyarrow.ArrowInvalid:  # such as for lines of different lengths
             return None
-        lengths = [pyarrow.compute.max(pyarrow.compute.binary_length(cells)).as_py() for cells in table.columns]
-        return list(table.columns) if max(lengths) <= csv.field_size_limit() else None
+        if may_cut and table.num_rows != content.count(b"\n", self._text_at, end) + 1:
+            return None  # pyarrow has lost rows of very small blocks
+        lengths = [pyarrow.compute.binary_length(cells) for cells in table.columns]
+        extremes = [pyarrow.compute.min_max(of_cells).as_py() for of_cells in lengths]
+        if max(extreme["max"] for extreme in extremes) > csv.field_size_limit():
+            return None
+        if not any(extreme["min"] for extreme in extremes):
+            without_text = np.logical_and.reduce([of_cells.to_numpy() == 0 for of_cells in lengths])
+            if without_text.any():  # which is what pyarrow makes of blank lines, too
+                return None
+        return list(table.columns)
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield all rows, each with its line's number, and raise for the first that no table has."""
@@ -312,7 +335,7 @@ class _Source:
                 raise CommandError(f"{self.path}, line {reader.line_num}: {error}") from None
 
 
-def _quotes_are_plain(content: bytes, delimiter: str) -> bool:
+def _quotes_are_plain(content: bytes | bytearray, start: int, delimiter: str) -> bool:
     """Whether every quote begins or ends a cell, or is one of two in a row within a quoted cell.
 
     Where that holds up to a quote, quotes before it open and close in turn: so it suffices that what is before each
@@ -320,7 +343,7 @@ def _quotes_are_plain(content: bytes, delimiter: str) -> bool:
     """
     if b'"' not in content:
         return True
-    characters = np.frombuffer(b"\n" + content + b"\n", np.uint8)
+    characters = np.frombuffer(b"\n" + content[start:] + b"\n", np.uint8)
     places = np.flatnonzero(characters == ord('"'))
     borders = np.frombuffer(f'{delimiter}\r\n"'.encode(), np.uint8)
     beside = np.concatenate([characters[places[::2] - 1], characters[places[1::2] + 1]])
@@ -348,12 +371,15 @@ def _numbers(cells: Any, where: _Place, named: bool, missing: str | None) -> NDA
 
     A column that the user has named is one of numbers, whatever zeros its cells begin with.
     """
+    values = _usual_numbers(cells)
+    if values is not None:
+        return values if values.dtype.kind == "i" else _checked(values, cells, where)
     compute = pyarrow.compute
+    if not (named or _has_number(cells.slice(0, _SOME)) or _has_number(cells.unique())):
+        return None
     are_numbers = _NUMBER.fit(cells)
     if not named:
         are_numbers = compute.and_not(are_numbers, _CODE.fit(cells))
-        if not compute.any(are_numbers).as_py():
-            return None
     if missing is not None:
         empty = compute.equal(compute.utf8_trim(cells, " \t"), "")
         cells = compute.if_else(empty, missing, cells)
@@ -363,15 +389,64 @@ def _numbers(cells: Any, where: _Place, named: bool, missing: str | None) -> NDA
         raise where.error(row, _not_a_number(cells[row].as_py()))
     if compute.all(_INTEGER.fit(cells)).as_py():
         return _integers(cells, where)
-    return _floats(cells, where)
-
-
-def _floats(cells: Any, where: _Place) -> NDArray[np.float64]:
-    """Convert cells that are numbers to float64; those that are beyond it are errors."""
-    try:
-        values = cells.cast(pyarrow.float64()).to_numpy()
-    except pyarrow.ArrowInvalid:  # it reads no spaces
+    values = _cast(cells, pyarrow.float64())
+    if values is None:  # it reads no spaces
         values = np.array(list(map(float, cells.to_pylist())), np.float64)
+    return _checked(values, cells, where)
+
+
+def _has_number(cells: Any) -> bool:
+    compute = pyarrow.compute
+    return bool(compute.any(compute.and_not(_NUMBER.fit(cells), _CODE.fit(cells))).as_py())
+
+
+def _usual_numbers(cells: Any) -> NDArray[Any] | None:
+    """Convert cells that are surely numbers as pyarrow reads them, without a look at each; None for all others.
+
+    pyarrow also reads digits behind zeros, hexadecimal ones among them, and perhaps other words for NaN. Integers with
+    a plus and those beyond 64 bits would become float64, and numbers beyond that infinity.
+    """
+    if any(_begins_oddly(chunk) for chunk in cells.chunks):
+        return None
+    values = _cast(cells, pyarrow.int64())
+    if values is not None:
+        return values
+    values = _cast(cells, pyarrow.float64())
+    if values is None:
+        return None
+    others = np.flatnonzero(~(np.abs(values) < _EXACT))
+    # Taking none would cost as much as taking many.
+    if not others.size or pyarrow.compute.all(_WORD.fit(cells.take(pyarrow.array(others)))).as_py():
+        return values
+    return None
+
+
+def _cast(cells: Any, kind: Any) -> NDArray[Any] | None:
+    """Convert cells to a type; None if one of them is nothing of it."""
+    try:
+        cells.slice(0, _SOME).cast(kind)  # pyarrow makes a message for each cell
+        return np.asarray(cells.cast(kind).to_numpy())
+    except pyarrow.ArrowInvalid:
+        return None
+
+
+def _begins_oddly(chunk: Any) -> bool:
+    """Whether any cell has a plus, or a zero, perhaps after a minus, that is followed by anything but a point."""
+    _, offsets, data = chunk.buffers()
+    starts = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+    # Behind the last cell there may be nothing: what is read there belongs to no cell.
+    text = np.concatenate([np.frombuffer(data, np.uint8)[starts[0] : starts[-1]], np.zeros(2, np.uint8)])
+    starts = starts - starts[0]
+    first, ends = starts[:-1], starts[1:]
+    signs = text[first]
+    first = first + (signs == ord("-"))
+    zeros = np.flatnonzero(text[first] == ord("0"))
+    first, ends = first[zeros], ends[zeros]
+    return bool(np.any(signs == ord("+")) or np.any((text[first + 1] != ord(".")) & (first + 1 < ends)))
+
+
+def _checked(values: NDArray[np.float64], cells: Any, where: _Place) -> NDArray[np.float64]:
+    """Return what cells were read as; those that are beyond float64 are errors."""
     # What is written as an integer is meant exactly; other numbers are rounded to the nearest float64.
     for row in np.flatnonzero(~(np.abs(values) < _EXACT)).tolist():
         cell = cells[row].as_py()
@@ -384,11 +459,13 @@ def _floats(cells: Any, where: _Place) -> NDArray[np.float64]:
         if math.isinf(values[row]) and _DIGIT.search(cell):
             raise where.error(row, f"{_shown(cell)} is beyond float64; correct it, or write inf")
     zeros = np.flatnonzero(values == 0)
+    if not zeros.size:
+        return values
     wrong = pyarrow.compute.index(_NONZERO.fit(cells.take(pyarrow.array(zeros))), True).as_py()
     if wrong >= 0:
         cell = cells[int(zeros[wrong])].as_py()
         raise where.error(int(zeros[wrong]), f"{_shown(cell)} is too small for float64, which has 0 for it; correct it")
-    return np.asarray(values)
+    return values
 
 
 def _not_a_number(cell: str) -> str:
@@ -406,10 +483,10 @@ def _not_a_number(cell: str) -> str:
 
 def _integers(column: Any, where: _Place) -> NDArray[Any]:
     """Convert cells that are written as integers to int64, or to uint64 if that takes them all."""
-    try:
-        return np.asarray(column.cast(pyarrow.int64()).to_numpy())
-    except pyarrow.ArrowInvalid:  # also for a plus sign and for spaces
-        cells = column.to_pylist()
+    found = _cast(column, pyarrow.int64())
+    if found is not None:
+        return found
+    cells = column.to_pylist()  # perhaps with plus signs and spaces
     # No integer of 64 bits has more digits, and Python refuses to read those with very many.
     long = next(
         (row for row, cell in enumerate(cells) if len(cell) > _MOST_DIGITS and _digits(cell) > _MOST_DIGITS), None

@@ -84,7 +84,7 @@ def summarize(title: str, result: NDArray[Any] | Table, device: str) -> str:
                 cells.append([column.name, str(values.dtype), *map(_number, ends), str(found.nans)])
         lines += columns(cells)
         if kept:
-            as_text = all(isinstance(column.cells, list) for column in result.columns if column.numbers is None)
+            as_text = all(column.is_text for column in result.columns if column.numbers is None)
             lines += ["", f"kept as {'text' if as_text else 'they are'}: {', '.join(kept)}"]
     else:
         found = statistics(result)

@@ -46,7 +46,7 @@ class Column:
     name : str
         The header's cell, or the column's number from 1 where there is none.
     cells : NDArray, list of str or pyarrow.ChunkedArray
-        An array of numbers to process, or what is kept: text, or a column of a .parquet file.
+        An array of numbers to process, or what is kept: text, or a column of a file as pyarrow has read it.
     """
 
     name: str
@@ -56,6 +56,11 @@ class Column:
     def numbers(self) -> NDArray[Any] | None:
         """The numbers, or None for what is kept."""
         return self.cells if isinstance(self.cells, np.ndarray) else None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is kept, and text."""
+        return isinstance(self.cells, list) or (self.numbers is None and str(self.cells.type) == "string")
 
 
 @dataclass(frozen=True)

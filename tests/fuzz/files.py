@@ -173,7 +173,7 @@ def check_table(table: Table, data: bytes) -> None:
     for i, column in enumerate(table.columns):
         cells = [row[i] for row in rows]
         if column.numbers is None:
-            assert column.cells == cells
+            assert column.cells.to_pylist() == cells
         else:
             for cell, value in zip(cells, column.numbers.tolist(), strict=True):
                 assert is_right(cell, value), f"{cell[:100]!r} was read as {value!r}"
@@ -185,7 +185,7 @@ def check_table(table: Table, data: bytes) -> None:
     for column, other in zip(table.columns, again.columns, strict=True):
         assert column.name == other.name
         if column.numbers is None:
-            assert column.cells == other.cells
+            assert column.cells.equals(other.cells)
         else:
             assert other.numbers is not None
             np.testing.assert_array_equal(column.numbers, other.numbers)
