@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dmlgpu.cli import csv_files
+from dmlgpu.cli import csv_files, numerals
 from dmlgpu.cli.console import CommandError
 from dmlgpu.cli.csv_files import read_table, write_table
 from dmlgpu.cli.summary import statistics, summarize
@@ -417,10 +417,10 @@ class TestSplitting:
         source = csv_files._Source(Path("a.csv"), text.encode())
         column = source.columns()[0]
         found = []
-        for usual in (csv_files._usual_numbers, lambda cells: None):
-            with mock.patch.object(csv_files, "_usual_numbers", usual):
+        for usual in (numerals._usual_numbers, lambda cells: None):
+            with mock.patch.object(numerals, "_usual_numbers", usual):
                 try:
-                    numbers = csv_files._numbers(column, csv_files._Place(source, 0, "a"), named, None)
+                    numbers = numerals.numbers_of(column, csv_files._Place(source, 0, "a").error, named, None)
                 except CommandError as error:
                     found.append(str(error))
                 else:
@@ -428,13 +428,13 @@ class TestSplitting:
         assert found[0] == found[1]
 
     def test_usual_numbers_need_no_closer_look(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(csv_files._Pattern, "fit", lambda pattern, cells: pytest.fail("a look at each cell"))
+        monkeypatch.setattr(numerals.Pattern, "fit", lambda pattern, cells: pytest.fail("a look at each cell"))
         text = "a,b,c\n" + "".join(f"{i},-0.{i},{i}e5\n" for i in range(1, 3000))
         source = csv_files._Source(Path("a.csv"), text.encode())
         with mock.patch.object(csv_files, "_BLOCK", 5000):
             columns = [cells.slice(1) for cells in source.columns()]
         assert len(columns[0].chunks) > 1
-        kinds = [csv_files._numbers(cells, None, False, None).dtype for cells in columns]  # type: ignore[arg-type]
+        kinds = [numerals.numbers_of(cells, None, False, None).dtype for cells in columns]  # type: ignore[arg-type]
         assert kinds == [np.int64, np.float64, np.float64]
 
     @pytest.mark.parametrize(
@@ -482,14 +482,14 @@ class TestWriteTable:
         patterns = np.random.default_rng(1).integers(0, 2 ** (8 * size), 20_000, dtype=f"uint{8 * size}")
         values = patterns.view(dtype)
         values = values[np.isfinite(values)]
-        back = np.array([float(text) for text in csv_files._texts(values)]).astype(dtype)
+        back = np.array([float(text) for text in numerals.texts_of(values)]).astype(dtype)
         assert bits(back) == bits(values)
 
     def test_digits_that_would_round_twice_are_not_used(self) -> None:
         value = np.array([363742205], np.uint32).view(np.float32)
         assert str(value[0]) == "7.038531e-26"
         assert np.float32(float("7.038531e-26")) != value[0]
-        assert csv_files._texts(value) == ["7.038530691851209e-26"]
+        assert numerals.texts_of(value) == ["7.038530691851209e-26"]
 
     def test_layout_is_kept(self, tmp_path: Path) -> None:
         text = '\ufeffday;"a;b";x\r\n1 Jan;"q""q";1\r\n2 Jan;;2\r\n'

@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,10 +22,10 @@ import numpy as np
 import pyarrow
 import pyarrow.compute
 import pyarrow.csv
-from numpy.typing import NDArray
 
 from .console import CommandError, count
 from .files import reading
+from .numerals import CODE, NUMBER, Pattern, numbers_of, shown, texts_of
 from .table import Column, Dialect, Table, chosen_columns
 
 __all__ = ["read_table", "write_table"]
@@ -51,42 +50,12 @@ _BLOCK = 1 << 22
 """The bytes that pyarrow reads at once where it may cut the text into blocks. No row may lie in three of them."""
 
 
-class _Pattern:
-    """A pattern of cells, for one cell and for columns."""
-
-    def __init__(self, pattern: str) -> None:
-        self._one = re.compile(pattern, re.IGNORECASE | re.ASCII)
-        self._many = f"^(?:{pattern})$"
-
-    def fits(self, cell: str) -> bool:
-        return self._one.fullmatch(cell) is not None
-
-    def fit(self, cells: Any) -> Any:
-        """Return for each cell whether it fits."""
-        return pyarrow.compute.match_substring_regex(cells, self._many, ignore_case=True)
-
-
-_INTEGER = _Pattern(r"[ \t]*[+-]?[0-9]+[ \t]*")
-_NUMBER = _Pattern(r"[ \t]*[+-]?(?:[0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?|\.[0-9]+(?:e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*")
-"""The texts that are numbers. Python reads more, such as 1_000 and the digits of all scripts."""
-_WORD = _Pattern(r"[+-]?(?:nan|inf|infinity)")
-_CODE = _Pattern(r"[ \t]*[+-]?0[0-9]+[ \t]*")
-"""Integers that would lose a zero if they were read as numbers: codes, most likely."""
-_NONZERO = _Pattern(r"[^e]*[1-9].*")
-"""A number that is not zero: one with another digit before its exponent."""
-_NAME = _Pattern(r"[ \t]*[1-9][0-9]*[ \t]*")
+_NAME = Pattern(r"[ \t]*[1-9][0-9]*[ \t]*")
 """The numbers that may be names of columns, such as 2019."""
-_YEAR = _Pattern(r"[ \t]*[12][0-9]{3}[ \t]*")
+_YEAR = Pattern(r"[ \t]*[12][0-9]{3}[ \t]*")
 _GAPS = frozenset(map(str.lower, (*pyarrow.csv.ConvertOptions().null_values, "none", "-", "--", "?")))
 """What files say where a number is missing. None of it is a name."""
 _HINT = "; codes such as 01234 are numbers in columns that --columns names"
-_SHOWN_DIGITS = 40
-_MOST_DIGITS = 20
-_SOME = 1000
-"""The cells of a column that are looked at before all of them."""
-_EXACT = 2.0**53
-"""Below this every integer is a float64."""
-_DIGIT = re.compile("[0-9]")
 
 
 def read_table(
@@ -117,11 +86,11 @@ def read_table(
     columns = source.columns()
     first = [cells[0].as_py() for cells in columns]
     # Codes such as 01234 are kept as text, but they are nothing that a header would hold.
-    has_header = header == "yes" or (header == "auto" and not any(map(_NUMBER.fits, first)))
+    has_header = header == "yes" or (header == "auto" and not any(map(NUMBER.fits, first)))
     if header == "auto" and not has_header and _has_numbers_for_names(first, columns):
         has_header = True
         warnings.warn(
-            f"{path}: line 1 is taken for a header, with the names {', '.join(map(_shown, first))}; --header no takes "
+            f"{path}: line 1 is taken for a header, with the names {', '.join(map(shown, first))}; --header no takes "
             "it for data",
             stacklevel=2,
         )
@@ -134,15 +103,15 @@ def read_table(
 
     def column(i: int) -> Column:
         name, cells = names[i], columns[i]
-        where = _Place(source, int(has_header), _shown(name) if has_header and name else f"number {i + 1}")
-        numbers = _numbers(cells, where, only is not None, missing) if i in chosen else None
+        where = _Place(source, int(has_header), shown(name) if has_header and name else f"number {i + 1}")
+        numbers = numbers_of(cells, where.error, only is not None, missing) if i in chosen else None
         return Column(name, cells if numbers is None else numbers)
 
     with ThreadPoolExecutor() as pool:  # pyarrow converts without Python's lock
         found = tuple(pool.map(column, range(len(columns))))
     table = Table(found, has_header, source.dialect)
     if not table.numeric:
-        has_codes = any(_CODE.fits(cells[-1].as_py()) for cells in columns)
+        has_codes = any(CODE.fits(cells[-1].as_py()) for cells in columns)
         raise CommandError(
             f"{path} has no column of numbers; its cells are separated by {source.dialect.delimiter!r}, and a decimal "
             f"point is written as '.'{_HINT if has_codes else ''}"
@@ -157,7 +126,7 @@ def _has_numbers_for_names(first: Sequence[str], columns: Sequence[Any]) -> bool
     numbers, among which it would be an error; or two numbers or more are years that rise, above other numbers.
     """
     names = [cell.strip() for cell in first]
-    numbers = [i for i, name in enumerate(names) if _NUMBER.fits(name)]
+    numbers = [i for i, name in enumerate(names) if NUMBER.fits(name)]
     words = [i for i in range(len(names)) if i not in numbers]
     below = [cells.slice(1) for cells in columns]
     if (
@@ -169,14 +138,14 @@ def _has_numbers_for_names(first: Sequence[str], columns: Sequence[Any]) -> bool
     ):
         return False
 
-    def all_below(pattern: _Pattern, places: Sequence[int]) -> bool:
+    def all_below(pattern: Pattern, places: Sequence[int]) -> bool:
         return all(pyarrow.compute.all(pattern.fit(below[i])).as_py() for i in places)
 
-    if any(all_below(_NUMBER, [i]) for i in words):
+    if any(all_below(NUMBER, [i]) for i in words):
         return True
     years = [int(names[i]) for i in numbers if _YEAR.fits(names[i])]
     rising = len(years) == len(numbers) > 1 and all(one < other for one, other in pairwise(years))
-    return rising and all_below(_NUMBER, numbers) and not all_below(_YEAR, numbers)
+    return rising and all_below(NUMBER, numbers) and not all_below(_YEAR, numbers)
 
 
 def _content(path: Path) -> bytearray:
@@ -366,184 +335,6 @@ class _Place:
         return CommandError(f"{self.source.path}, line {line}, column {self.column}: {problem}")
 
 
-def _numbers(cells: Any, where: _Place, named: bool, missing: str | None) -> NDArray[Any] | None:
-    """Convert a column's cells to integers if possible, else to float64; None if no cell is a number.
-
-    A column that the user has named is one of numbers, whatever zeros its cells begin with.
-    """
-    values = _usual_numbers(cells)
-    if values is not None:
-        return values if values.dtype.kind == "i" else _checked(values, cells, where)
-    compute = pyarrow.compute
-    if not (named or _has_number(cells.slice(0, _SOME)) or _has_number(cells.unique())):
-        return None
-    are_numbers = _NUMBER.fit(cells)
-    if not named:
-        are_numbers = compute.and_not(are_numbers, _CODE.fit(cells))
-    if missing is not None:
-        empty = compute.equal(compute.utf8_trim(cells, " \t"), "")
-        cells = compute.if_else(empty, missing, cells)
-        are_numbers = compute.or_(are_numbers, empty)
-    row = compute.index(are_numbers, False).as_py()
-    if row >= 0:
-        raise where.error(row, _not_a_number(cells[row].as_py()))
-    if compute.all(_INTEGER.fit(cells)).as_py():
-        return _integers(cells, where)
-    values = _cast(cells, pyarrow.float64())
-    if values is None:  # it reads no spaces
-        values = np.array(list(map(float, cells.to_pylist())), np.float64)
-    return _checked(values, cells, where)
-
-
-def _has_number(cells: Any) -> bool:
-    compute = pyarrow.compute
-    return bool(compute.any(compute.and_not(_NUMBER.fit(cells), _CODE.fit(cells))).as_py())
-
-
-def _usual_numbers(cells: Any) -> NDArray[Any] | None:
-    """Convert cells that are surely numbers as pyarrow reads them, without a look at each; None for all others.
-
-    pyarrow also reads digits behind zeros, hexadecimal ones among them, and perhaps other words for NaN. Integers with
-    a plus and those beyond 64 bits would become float64, and numbers beyond that infinity.
-    """
-    if any(_begins_oddly(chunk) for chunk in cells.chunks):
-        return None
-    values = _cast(cells, pyarrow.int64())
-    if values is not None:
-        return values
-    values = _cast(cells, pyarrow.float64())
-    if values is None:
-        return None
-    others = np.flatnonzero(~(np.abs(values) < _EXACT))
-    # Taking none would cost as much as taking many.
-    if not others.size or pyarrow.compute.all(_WORD.fit(cells.take(pyarrow.array(others)))).as_py():
-        return values
-    return None
-
-
-def _cast(cells: Any, kind: Any) -> NDArray[Any] | None:
-    """Convert cells to a type; None if one of them is nothing of it."""
-    try:
-        cells.slice(0, _SOME).cast(kind)  # pyarrow makes a message for each cell
-        return np.asarray(cells.cast(kind).to_numpy())
-    except pyarrow.ArrowInvalid:
-        return None
-
-
-def _begins_oddly(chunk: Any) -> bool:
-    """Whether any cell has a plus, or a zero, perhaps after a minus, that is followed by anything but a point."""
-    _, offsets, data = chunk.buffers()
-    starts = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
-    # Behind the last cell there may be nothing: what is read there belongs to no cell.
-    text = np.concatenate([np.frombuffer(data, np.uint8)[starts[0] : starts[-1]], np.zeros(2, np.uint8)])
-    starts = starts - starts[0]
-    first, ends = starts[:-1], starts[1:]
-    signs = text[first]
-    first = first + (signs == ord("-"))
-    zeros = np.flatnonzero(text[first] == ord("0"))
-    first, ends = first[zeros], ends[zeros]
-    return bool(np.any(signs == ord("+")) or np.any((text[first + 1] != ord(".")) & (first + 1 < ends)))
-
-
-def _checked(values: NDArray[np.float64], cells: Any, where: _Place) -> NDArray[np.float64]:
-    """Return what cells were read as; those that are beyond float64 are errors."""
-    # What is written as an integer is meant exactly; other numbers are rounded to the nearest float64.
-    for row in np.flatnonzero(~(np.abs(values) < _EXACT)).tolist():
-        cell = cells[row].as_py()
-        if _INTEGER.fits(cell) and not _is_exact(cell, values[row]):
-            raise where.error(
-                row,
-                f"{_shown(cell)} has no exact float64, which other numbers of the column need; write it with a decimal "
-                "point if it may be rounded, or leave the column out with --columns",
-            )
-        if math.isinf(values[row]) and _DIGIT.search(cell):
-            raise where.error(row, f"{_shown(cell)} is beyond float64; correct it, or write inf")
-    zeros = np.flatnonzero(values == 0)
-    if not zeros.size:
-        return values
-    wrong = pyarrow.compute.index(_NONZERO.fit(cells.take(pyarrow.array(zeros))), True).as_py()
-    if wrong >= 0:
-        cell = cells[int(zeros[wrong])].as_py()
-        raise where.error(int(zeros[wrong]), f"{_shown(cell)} is too small for float64, which has 0 for it; correct it")
-    return values
-
-
-def _not_a_number(cell: str) -> str:
-    if not cell.strip():
-        return (
-            "the cell is empty; --missing nan carries the gap through, --missing 0 has 0 there, and --columns chooses"
-        )
-    if _CODE.fits(cell):
-        return (
-            f"{_shown(cell)} begins with 0, as codes do, while other cells are numbers; name the column with --columns "
-            "if it holds numbers, or leave it out with --columns"
-        )
-    return f"{_shown(repr(cell))} is not a number; correct it, or leave the column out with --columns"
-
-
-def _integers(column: Any, where: _Place) -> NDArray[Any]:
-    """Convert cells that are written as integers to int64, or to uint64 if that takes them all."""
-    found = _cast(column, pyarrow.int64())
-    if found is not None:
-        return found
-    cells = column.to_pylist()  # perhaps with plus signs and spaces
-    # No integer of 64 bits has more digits, and Python refuses to read those with very many.
-    long = next(
-        (row for row, cell in enumerate(cells) if len(cell) > _MOST_DIGITS and _digits(cell) > _MOST_DIGITS), None
-    )
-    values = [] if long is not None else [int(_trimmed(cell)) for cell in cells]
-    if values:
-        low, high = min(values), max(values)
-        for kind in (np.int64, np.uint64):
-            info = np.iinfo(kind)
-            if info.min <= low and high <= info.max:
-                return np.array(values, kind)
-    row = next(i for i, value in enumerate(values) if not -(2**63) <= value < 2**63) if long is None else long
-    raise where.error(
-        row,
-        f"{_shown(cells[row])} does not fit in 64 bits; write it with a decimal point, or leave the column out with "
-        "--columns",
-    )
-
-
-def _trimmed(cell: str) -> str:
-    """Return an integer without spaces and leading zeros, of which Python counts all."""
-    cell = cell.strip()
-    sign = cell[0] if cell[0] in "+-" else ""
-    return sign + (cell[len(sign) :].lstrip("0") or "0")
-
-
-def _digits(cell: str) -> int:
-    return len(_trimmed(cell).lstrip("+-"))
-
-
-def _is_exact(cell: str, value: float) -> bool:
-    """Whether an integer is the number that it was read as."""
-    return math.isfinite(value) and int(_trimmed(cell)) == int(value)
-
-
-def _shown(cell: str) -> str:
-    """Return a cell for a message."""
-    cell = cell.strip()
-    return cell if len(cell) <= _SHOWN_DIGITS else f"{cell[:20]}...{cell[-10:]} ({len(cell)} characters)"
-
-
-def _texts(values: NDArray[Any]) -> list[str]:
-    """Write numbers with the fewest digits that read back to the same bits."""
-    if values.dtype.kind != "f":
-        return [str(int(value)) for value in values.tolist()]
-    if values.dtype == np.float64:
-        return [repr(value) for value in values.tolist()]
-    texts: list[str] = values.astype(np.str_).tolist()
-    # The fewest digits for float32 identify it among float32 numbers. A reader that goes through float64 rounds twice,
-    # which very rarely ends at the neighbour (7.038531e-26); such a number is written with float64's digits.
-    with np.errstate(over="ignore"):
-        back = np.array([float(text) for text in texts]).astype(values.dtype)
-    for i in np.flatnonzero((back != values) & ~np.isnan(values)).tolist():
-        texts[i] = repr(float(values[i]))
-    return texts
-
-
 # Writing
 
 
@@ -571,7 +362,7 @@ def write_table(file: IO[bytes], table: Table) -> None:
     for start in range(0, table.rows, _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         cells = [
-            texts[i][part] if column.numbers is None else _texts(column.numbers[part])
+            texts[i][part] if column.numbers is None else texts_of(column.numbers[part])
             for i, column in enumerate(table.columns)
         ]
         writer.writerows(zip(*cells, strict=True))

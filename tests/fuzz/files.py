@@ -413,7 +413,9 @@ def files(fresh: Callable[[list[bytes]], st.SearchStrategy[bytes]], pieces: list
 
 
 NPY = Target("npy", files(lambda corpus: headers(), PIECES), check_npy, ("cli/files",))
-CSV = Target("csv", files(lambda corpus: tables(), CSV_PIECES), check_csv, ("cli/csv_files", "cli/table"))
+CSV = Target(
+    "csv", files(lambda corpus: tables(), CSV_PIECES), check_csv, ("cli/csv_files", "cli/numerals", "cli/table")
+)
 JSON = Target(
     "json",
     files(lambda corpus: documents(corpus) if any(map(is_json, corpus)) else st.just(b"{}"), JSON_PIECES),

@@ -1,0 +1,231 @@
+"""Numbers in cells of text: what is one, what it becomes, and how numbers are written."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.compute
+from numpy.typing import NDArray
+
+from .console import CommandError
+
+__all__ = ["CODE", "NUMBER", "Pattern", "numbers_of", "shown", "texts_of"]
+
+Error = Callable[[int, str], CommandError]
+"""Makes an error of a cell's row and what is wrong with it."""
+
+
+class Pattern:
+    """A pattern of cells, for one cell and for columns."""
+
+    def __init__(self, pattern: str) -> None:
+        self._one = re.compile(pattern, re.IGNORECASE | re.ASCII)
+        self._many = f"^(?:{pattern})$"
+
+    def fits(self, cell: str) -> bool:
+        """Return whether a cell fits."""
+        return self._one.fullmatch(cell) is not None
+
+    def fit(self, cells: Any) -> Any:
+        """Return for each cell whether it fits."""
+        return pyarrow.compute.match_substring_regex(cells, self._many, ignore_case=True)
+
+
+_INTEGER = Pattern(r"[ \t]*[+-]?[0-9]+[ \t]*")
+NUMBER = Pattern(r"[ \t]*[+-]?(?:[0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?|\.[0-9]+(?:e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*")
+"""The texts that are numbers. Python reads more, such as 1_000 and the digits of all scripts."""
+_WORD = Pattern(r"[+-]?(?:nan|inf|infinity)")
+CODE = Pattern(r"[ \t]*[+-]?0[0-9]+[ \t]*")
+"""Integers that would lose a zero if they were read as numbers: codes, most likely."""
+_NONZERO = Pattern(r"[^e]*[1-9].*")
+"""A number that is not zero: one with another digit before its exponent."""
+_SHOWN_DIGITS = 40
+_MOST_DIGITS = 20
+_SOME = 1000
+"""The cells of a column that are looked at before all of them."""
+_EXACT = 2.0**53
+"""Below this every integer is a float64."""
+_DIGIT = re.compile("[0-9]")
+
+
+def numbers_of(cells: Any, error: Error, named: bool, missing: str | None) -> NDArray[Any] | None:
+    """Convert a column's cells to integers if possible, else to float64; None if no cell is a number.
+
+    A column that the user has named is one of numbers, whatever zeros its cells begin with.
+    """
+    values = _usual_numbers(cells)
+    if values is not None:
+        return values if values.dtype.kind == "i" else _checked(values, cells, error)
+    compute = pyarrow.compute
+    if not (named or _has_number(cells.slice(0, _SOME)) or _has_number(cells.unique())):
+        return None
+    are_numbers = NUMBER.fit(cells)
+    if not named:
+        are_numbers = compute.and_not(are_numbers, CODE.fit(cells))
+    if missing is not None:
+        empty = compute.equal(compute.utf8_trim(cells, " \t"), "")
+        cells = compute.if_else(empty, missing, cells)
+        are_numbers = compute.or_(are_numbers, empty)
+    row = compute.index(are_numbers, False).as_py()
+    if row >= 0:
+        raise error(row, _not_a_number(cells[row].as_py()))
+    if compute.all(_INTEGER.fit(cells)).as_py():
+        return _integers(cells, error)
+    values = _cast(cells, pyarrow.float64())
+    if values is None:  # it reads no spaces
+        values = np.array(list(map(float, cells.to_pylist())), np.float64)
+    return _checked(values, cells, error)
+
+
+def _has_number(cells: Any) -> bool:
+    compute = pyarrow.compute
+    return bool(compute.any(compute.and_not(NUMBER.fit(cells), CODE.fit(cells))).as_py())
+
+
+def _usual_numbers(cells: Any) -> NDArray[Any] | None:
+    """Convert cells that are surely numbers as pyarrow reads them, without a look at each; None for all others.
+
+    pyarrow also reads digits behind zeros, hexadecimal ones among them, and perhaps other words for NaN. Integers with
+    a plus and those beyond 64 bits would become float64, and numbers beyond that infinity.
+    """
+    if any(_begins_oddly(chunk) for chunk in cells.chunks):
+        return None
+    values = _cast(cells, pyarrow.int64())
+    if values is not None:
+        return values
+    values = _cast(cells, pyarrow.float64())
+    if values is None:
+        return None
+    others = np.flatnonzero(~(np.abs(values) < _EXACT))
+    # Taking none would cost as much as taking many.
+    if not others.size or pyarrow.compute.all(_WORD.fit(cells.take(pyarrow.array(others)))).as_py():
+        return values
+    return None
+
+
+def _cast(cells: Any, kind: Any) -> NDArray[Any] | None:
+    """Convert cells to a type; None if one of them is nothing of it."""
+    try:
+        cells.slice(0, _SOME).cast(kind)  # pyarrow makes a message for each cell
+        return np.asarray(cells.cast(kind).to_numpy())
+    except pyarrow.ArrowInvalid:
+        return None
+
+
+def _begins_oddly(chunk: Any) -> bool:
+    """Whether any cell has a plus, or a zero, perhaps after a minus, that is followed by anything but a point."""
+    _, offsets, data = chunk.buffers()
+    starts = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+    # Behind the last cell there may be nothing: what is read there belongs to no cell.
+    text = np.concatenate([np.frombuffer(data, np.uint8)[starts[0] : starts[-1]], np.zeros(2, np.uint8)])
+    starts = starts - starts[0]
+    first, ends = starts[:-1], starts[1:]
+    signs = text[first]
+    first = first + (signs == ord("-"))
+    zeros = np.flatnonzero(text[first] == ord("0"))
+    first, ends = first[zeros], ends[zeros]
+    return bool(np.any(signs == ord("+")) or np.any((text[first + 1] != ord(".")) & (first + 1 < ends)))
+
+
+def _checked(values: NDArray[np.float64], cells: Any, error: Error) -> NDArray[np.float64]:
+    """Return what cells were read as; those that are beyond float64 are errors."""
+    # What is written as an integer is meant exactly; other numbers are rounded to the nearest float64.
+    for row in np.flatnonzero(~(np.abs(values) < _EXACT)).tolist():
+        cell = cells[row].as_py()
+        if _INTEGER.fits(cell) and not _is_exact(cell, values[row]):
+            raise error(
+                row,
+                f"{shown(cell)} has no exact float64, which other numbers of the column need; write it with a decimal "
+                "point if it may be rounded, or leave the column out with --columns",
+            )
+        if math.isinf(values[row]) and _DIGIT.search(cell):
+            raise error(row, f"{shown(cell)} is beyond float64; correct it, or write inf")
+    zeros = np.flatnonzero(values == 0)
+    if not zeros.size:
+        return values
+    wrong = pyarrow.compute.index(_NONZERO.fit(cells.take(pyarrow.array(zeros))), True).as_py()
+    if wrong >= 0:
+        cell = cells[int(zeros[wrong])].as_py()
+        raise error(int(zeros[wrong]), f"{shown(cell)} is too small for float64, which has 0 for it; correct it")
+    return values
+
+
+def _not_a_number(cell: str) -> str:
+    if not cell.strip():
+        return (
+            "the cell is empty; --missing nan carries the gap through, --missing 0 has 0 there, and --columns chooses"
+        )
+    if CODE.fits(cell):
+        return (
+            f"{shown(cell)} begins with 0, as codes do, while other cells are numbers; name the column with --columns "
+            "if it holds numbers, or leave it out with --columns"
+        )
+    return f"{shown(repr(cell))} is not a number; correct it, or leave the column out with --columns"
+
+
+def _integers(column: Any, error: Error) -> NDArray[Any]:
+    """Convert cells that are written as integers to int64, or to uint64 if that takes them all."""
+    found = _cast(column, pyarrow.int64())
+    if found is not None:
+        return found
+    cells = column.to_pylist()  # perhaps with plus signs and spaces
+    # No integer of 64 bits has more digits, and Python refuses to read those with very many.
+    long = next(
+        (row for row, cell in enumerate(cells) if len(cell) > _MOST_DIGITS and _digits(cell) > _MOST_DIGITS), None
+    )
+    values = [] if long is not None else [int(_trimmed(cell)) for cell in cells]
+    if values:
+        low, high = min(values), max(values)
+        for kind in (np.int64, np.uint64):
+            info = np.iinfo(kind)
+            if info.min <= low and high <= info.max:
+                return np.array(values, kind)
+    row = next(i for i, value in enumerate(values) if not -(2**63) <= value < 2**63) if long is None else long
+    raise error(
+        row,
+        f"{shown(cells[row])} does not fit in 64 bits; write it with a decimal point, or leave the column out with "
+        "--columns",
+    )
+
+
+def _trimmed(cell: str) -> str:
+    """Return an integer without spaces and leading zeros, of which Python counts all."""
+    cell = cell.strip()
+    sign = cell[0] if cell[0] in "+-" else ""
+    return sign + (cell[len(sign) :].lstrip("0") or "0")
+
+
+def _digits(cell: str) -> int:
+    return len(_trimmed(cell).lstrip("+-"))
+
+
+def _is_exact(cell: str, value: float) -> bool:
+    """Whether an integer is the number that it was read as."""
+    return math.isfinite(value) and int(_trimmed(cell)) == int(value)
+
+
+def shown(cell: str) -> str:
+    """Return a cell for a message."""
+    cell = cell.strip()
+    return cell if len(cell) <= _SHOWN_DIGITS else f"{cell[:20]}...{cell[-10:]} ({len(cell)} characters)"
+
+
+def texts_of(values: NDArray[Any]) -> list[str]:
+    """Write numbers with the fewest digits that read back to the same bits."""
+    if values.dtype.kind != "f":
+        return [str(int(value)) for value in values.tolist()]
+    if values.dtype == np.float64:
+        return [repr(value) for value in values.tolist()]
+    texts: list[str] = values.astype(np.str_).tolist()
+    # The fewest digits for float32 identify it among float32 numbers. A reader that goes through float64 rounds twice,
+    # which very rarely ends at the neighbour (7.038531e-26); such a number is written with float64's digits.
+    with np.errstate(over="ignore"):
+        back = np.array([float(text) for text in texts]).astype(values.dtype)
+    for i in np.flatnonzero((back != values) & ~np.isnan(values)).tolist():
+        texts[i] = repr(float(values[i]))
+    return texts
