@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = ROOT / "scripts" / "docs_site"
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "wgsl/README.md", "benchmarks/README.md",
          "examples/data/README.md")  # fmt: skip
-SHOWN = {".py": "python", ".wgsl": "wgsl"}
+SHOWN = {".py": "python", ".wgsl": "wgsl", ".js": "js"}
 """Files that get pages of their own where a page links to them, and their languages."""
 
 API = {
@@ -238,6 +238,7 @@ Guides <docs/README>
 docs/tutorial
 DirectML <docs/directml>
 Devices <docs/portability>
+Other languages <docs/export>
 Check your GPU <check-your-gpu>
 Gallery <gallery>
 ```

@@ -12,8 +12,9 @@ import pytest
 
 import dmlgpu
 from dmlgpu.errors import ArgumentError, ArrayTypeError, AxisError
-from dmlgpu.planning.explain import OPERATORS, explain_problem, problem_of
+from dmlgpu.planning.explain import explain_problem
 from dmlgpu.planning.plan import plan_problem
+from dmlgpu.planning.problem import OPERATORS, problem_of
 from dmlgpu.planning.profiles import PROFILES
 from dmlgpu.planning.software import GpuPolicy
 from dmlgpu.runtime.device import Device

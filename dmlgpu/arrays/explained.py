@@ -11,7 +11,8 @@ from numpy.typing import DTypeLike
 from ..arguments import flag
 from ..errors import ArgumentError
 from ..lazy import resolve_device
-from ..planning.explain import Explanation, explain_problem, problem_of, profile_of
+from ..planning.explain import Explanation, explain_problem, profile_of
+from ..planning.problem import problem_of
 
 if TYPE_CHECKING:
     from ..runtime.device import Device

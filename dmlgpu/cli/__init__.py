@@ -1,4 +1,4 @@
-"""The command line: ``dmlgpu info``, ``cumsum``, ``cumprod``, ``round``, ``verify``, ``bench``, ``tune``, ``explain``.
+"""The command line: ``dmlgpu`` and a command, such as ``dmlgpu cumsum``.
 
 Standard output carries the result, standard error one line that begins with ``dmlgpu: error:`` or lines that begin
 with ``dmlgpu: note:`` or ``dmlgpu: warning:``. The exit status is 0 for success, 1 for ``dmlgpu info`` on a system
@@ -36,8 +36,12 @@ _COMMANDS = {
     "bench": ("bench", "how fast this device is, against a copy and NumPy"),
     "tune": ("tune", "measure which kernels are fastest here, for later calls"),
     "explain": ("explain", "what an operator would do, and what it moves"),
+    "export": ("export", "an operator's plan and shaders, for programs in other languages"),
 }
-"""The commands: the module that has ``add_arguments(parser)`` and ``run(arguments)``, and a line of help."""
+"""The commands: the module that has ``add_arguments(parser)`` and ``run(arguments)``, and a line of help.
+
+A module with a ``DEFAULT_DEVICE`` says what takes the place of ``--device``.
+"""
 
 _DESCRIPTION = """\
 Cumulative sums, cumulative products and rounding on the GPU, for .npy, .csv
@@ -51,6 +55,7 @@ examples:
   dmlgpu verify                                   are this device's bits right?
   dmlgpu bench --quick                            how fast is this device?
   dmlgpu explain cumsum --shape 4096x4096 --axis 0 --profile h200
+  dmlgpu export cumsum --shape 2^20 -o offsets    the shaders, for JavaScript
   dmlgpu info                                     for a bug report"""
 
 _EPILOG = """\
@@ -181,12 +186,13 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _add_command(parser: argparse.ArgumentParser, module: str) -> None:
+    owner = import_module(f".{module}", __name__)
+    default = "DMLGPU_ADAPTER decides, else the fastest kind of adapter is taken"
     parser.add_argument(
         "--device",
         metavar="D",
         help="the adapter to use: its index, or a part of its name or backend, as 'dmlgpu info' lists them; by "
-        "default DMLGPU_ADAPTER decides, else the fastest kind of adapter is taken",
+        f"default {getattr(owner, 'DEFAULT_DEVICE', default)}",
     )
-    owner = import_module(f".{module}", __name__)
     owner.add_arguments(parser)
     parser.set_defaults(run=owner.run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from importlib import import_module
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..dtypes import ELEMENT_TYPES
 from ..errors import AxisError
+from ..planning.problem import OPERATORS
 from .console import CommandError, one_line, say
 from .files import Format, check_output, input_format, output_format, read_npy, replacing, write_npy
 from .summary import describe, summarize
@@ -22,7 +24,7 @@ from .table import Table, array_table
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["add_arguments", "add_problem", "problem_given", "run"]
 
 MODES = ("half_even", "toward_zero", "half_away")
 _SCAN_EXAMPLES = """\
@@ -346,3 +348,54 @@ def _how(arguments: Namespace, kind: str) -> str:
         words.insert(0, "compensated")
     axis = arguments.axis if arguments.axis is not None or kind == "npy" else 0
     return " ".join([*words, arguments.command, *([] if axis is None else [f"along axis {axis}"])])
+
+
+# An operator by its shape, for commands that plan it and run nothing
+
+
+def add_problem(parser: ArgumentParser) -> None:
+    """Add the arguments that say which operator a command plans; `problem_given` returns what they say."""
+    parser.add_argument("operator", metavar="OPERATOR", choices=tuple(OPERATORS), help=", ".join(OPERATORS))
+    parser.add_argument(
+        "--shape",
+        metavar="S",
+        type=_shape,
+        required=True,
+        help="sizes with an x between, as in 4096x4096 or 16x2^20; elements lie in C order without gaps",
+    )
+    parser.add_argument("--axis", metavar="N", type=int, help="axis to run along; needed for more than one dimension")
+    parser.add_argument(
+        "--type",
+        metavar="T",
+        choices=[element.name for element in ELEMENT_TYPES],
+        default="float32",
+        help="the type to compute in: %(choices)s; %(default)s by default",
+    )
+    parser.add_argument("--exclusive", action="store_true", help="leave each element out of its own result")
+    parser.add_argument("--reverse", action="store_true", help="start from the highest index of the axis")
+    parser.add_argument("--precision", choices=("default", "compensated"), default="default", help="of sums of float32")
+    parser.add_argument(
+        "--mode",
+        type=lambda text: text.replace("-", "_"),
+        choices=MODES,
+        default=MODES[0],
+        metavar="M",
+        help="how to round: %(choices)s; %(default)s by default",
+    )
+    parser.add_argument("--in-place", action="store_true", help="results take the places of elements")
+
+
+def problem_given(arguments: Namespace) -> dict[str, Any]:
+    """Return the arguments of `add_problem` by the names that `dmlgpu.explain` gives them."""
+    names = ("operator", "shape", "axis", "exclusive", "reverse", "precision", "mode", "in_place")
+    return {"dtype": arguments.type, **{name: getattr(arguments, name) for name in names}}
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    sizes = []
+    for part in text.split("x"):
+        match = re.fullmatch(r"(\d{1,10})(?:\^(\d{1,2}))?", part, re.ASCII)
+        if match is None:
+            raise ArgumentTypeError(f"{text!r} is no shape: write sizes with an x between, as in 4096x4096 or 16x2^20")
+        sizes.append(int(match[1]) ** int(match[2] or 1))
+    return tuple(sizes)

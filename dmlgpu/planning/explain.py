@@ -8,27 +8,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import groupby
-from typing import Any, Final, SupportsIndex
-
-from numpy.typing import DTypeLike
+from typing import Any, Final
 
 from .. import shaders
-from ..arguments import choice, flag, integer, integers
-from ..dtypes import BOOL, ElementType, by_argument
-from ..errors import ArgumentError, shown
-from ..layout import Layout, check_sizes
+from ..arguments import choice
 from .dispatch import Pass
 from .ledger import SECTOR_BYTES, Figures, Sectors, figures_of
 from .plan import passes_of
-from .problem import ElementwiseProblem, Operator, Precision, RoundingMode, ScanProblem, round_problem, scan_problem
+from .problem import ElementwiseProblem, ScanProblem
 from .profiles import PROFILES, Profile
 from .windows import Limits
 
-__all__ = ["OPERATORS", "ExplainedPass", "Explanation", "explain_problem", "problem_of", "profile_of"]
+__all__ = ["ExplainedPass", "Explanation", "explain_problem", "profile_of"]
 
-OPERATORS: Final = {"cumsum": Operator.SUM, "cumprod": Operator.PRODUCT, "round": None}
-_MODES: Final = {mode.name.lower(): mode for mode in RoundingMode}
-_PRECISIONS: Final = {precision.value: precision for precision in Precision}
 _WIDTH: Final = 80
 _UNITS: Final = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
@@ -168,62 +160,6 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
-
-
-def problem_of(
-    operator: str,
-    shape: SupportsIndex | Sequence[SupportsIndex],
-    *,
-    axis: SupportsIndex | None = None,
-    dtype: DTypeLike = "float32",
-    exclusive: bool = False,
-    reverse: bool = False,
-    precision: str = "default",
-    mode: str = "half_even",
-) -> tuple[ScanProblem | ElementwiseProblem, tuple[int, ...], int | None]:
-    """Return the problem that arguments mean, its shape, and its axis counted from 0; arguments as `dmlgpu.explain`.
-
-    Raises
-    ------
-    ArgumentError, ArrayTypeError, AxisError
-        If they mean none.
-    """
-    kind = choice(operator, "operator", OPERATORS)
-    sizes = integers(shape, "shape")
-    element = by_argument(dtype)
-    exclusive, reverse = flag(exclusive, "exclusive"), flag(reverse, "reverse")
-    accumulated, rounding = choice(precision, "precision", _PRECISIONS), choice(mode, "mode", _MODES)
-    if any(size < 1 for size in sizes):
-        raise ArgumentError(
-            f"shape is {shown(sizes)}; give sizes of 1 or more: nothing is dispatched for an empty array"
-        )
-    check_sizes(sizes, "shape")
-    layout = Layout.packed(sizes)
-    if kind is None:
-        _check_rounding(element, axis, exclusive, reverse, accumulated)
-        return round_problem(element, rounding, layout, layout), sizes, None
-    if element is BOOL:
-        raise ArgumentError("dtype is bool, which scans convert to int64: give the type they compute in")
-    if not sizes:
-        raise ArgumentError(f"shape is (), which has no axis to scan along: give {operator} one dimension or more")
-    if axis is None and len(sizes) > 1:
-        raise ArgumentError(
-            f"axis is None, and shape {shown(sizes)} has {len(sizes)} dimensions: give 0 to {len(sizes) - 1}"
-        )
-    along = 0 if axis is None else integer(axis, "axis", "give an integer, or None for one dimension")
-    problem = scan_problem(
-        element, kind, layout, layout, axis=along, exclusive=exclusive, reverse=reverse, precision=accumulated
-    )
-    return problem, sizes, along % len(sizes)
-
-
-def _check_rounding(element: ElementType, axis: object, exclusive: bool, reverse: bool, precision: Precision) -> None:
-    if element.kind != "float":
-        raise ArgumentError(f"dtype is {element}, whose elements round to themselves: give a floating-point type")
-    given = {"axis": axis is not None, "exclusive": exclusive, "reverse": reverse}
-    for name, is_given in (given | {"precision": precision is not Precision.DEFAULT}).items():
-        if is_given:
-            raise ArgumentError(f"{name} is for scans, and operator is 'round': leave it out")
 
 
 def explain_problem(

@@ -1,22 +1,160 @@
-"""Pure: a plan as data that a program without Python can run, such as a page in a browser."""
+"""Pure: a plan as data that a program without Python can run, such as a page in a browser.
+
+docs/export.md says what the data means, and how to run it.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final, SupportsIndex
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .. import shaders
+from ..arguments import choice, count, flag
+from ..errors import ArgumentError
 from ..shaders import Shader
 from .dispatch import Pass, PipelineKey, Plan
 from .kernels import check_pass
+from .plan import plan_problem
+from .problem import ElementwiseProblem, problem_of
+from .windows import Limits
 
-__all__ = ["exported_plan"]
+__all__ = ["FORMAT", "LIMITS", "VERSION", "exported_operator", "exported_plan", "limits_of_webgpu"]
+
+FORMAT: Final = "dmlgpu plan"
+VERSION: Final = 1
+"""Of the format: another one where a program that runs plans of this one could not run them."""
+
+LIMITS: Final[Mapping[str, tuple[str, ...]]] = {
+    "maxStorageBufferBindingSize": ("binding_bytes",),
+    "maxComputeWorkgroupsPerDimension": ("workgroups", "rows"),
+    "minStorageBufferOffsetAlignment": ("offset_alignment",),
+}
+"""The limits of WebGPU that plans depend on, and the fields of `Limits` that they are."""
 
 _SCRATCH = "scratch"
+
+
+def limits_of_webgpu(given: Mapping[str, int]) -> Limits:
+    """Return limits from those of WebGPU, by its names; its defaults where there is none.
+
+    Raises
+    ------
+    ArgumentError, ArrayTypeError
+        If a name is none of `LIMITS`, or no plan can keep to a limit.
+
+    Examples
+    --------
+    >>> limits_of_webgpu({"maxStorageBufferBindingSize": 2**30}).binding_bytes
+    1073741824
+    """
+    limits = Limits()
+    values: dict[str, Any]
+    for name, value in given.items():
+        fields = choice(name, "the name of a limit", LIMITS)
+        values = dict.fromkeys(fields, count(value, name))
+        try:
+            limits = replace(limits, **values)
+        except ArgumentError as error:
+            raise ArgumentError(f"{name} is no limit for a plan: {error}") from error
+    return limits
+
+
+def exported_operator(
+    operator: str,
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    *,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike = "float32",
+    exclusive: bool = False,
+    reverse: bool = False,
+    precision: str = "default",
+    mode: str = "half_even",
+    in_place: bool = False,
+    limits: Limits | None = None,
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return an operator as data for programs in other languages: what ``dmlgpu export`` writes.
+
+    Parameters
+    ----------
+    operator : {"cumsum", "cumprod", "round"}
+        What to compute.
+    shape : int or sequence of int
+        Of input and output, which lie in C order without gaps.
+    axis : int, optional
+        The axis of a scan; only a single dimension needs none.
+    dtype : DTypeLike
+        The type of input and output.
+    exclusive, reverse, precision
+        As for `dmlgpu.cumulative_sum`.
+    mode : str
+        As for `dmlgpu.round`.
+    in_place : bool
+        Whether results take the places of elements.
+    limits : Limits, optional
+        Those of the devices that the plan is for; by default WebGPU's defaults, which every device has. Whatever they
+        say, the shaders need no feature.
+
+    Returns
+    -------
+    (dict, dict)
+        The plan in terms of JSON, as docs/export.md describes it, and the WGSL of its shaders by their names.
+
+    Raises
+    ------
+    ArgumentError, ArrayTypeError, AxisError
+        If the arguments mean no operator, or no plan keeps to the limits.
+
+    Examples
+    --------
+    >>> plan, shaders = exported_operator("cumsum", (4, 1000), axis=1, exclusive=True)
+    >>> plan["buffers"], len(plan["passes"]), [*shaders] == [plan["passes"][0]["shader"]]
+    ({'input': 16000, 'output': 16000, 'scratch': 4}, 1, True)
+    """
+    problem, sizes, along = problem_of(
+        operator,
+        shape,
+        axis=axis,
+        dtype=dtype,
+        exclusive=exclusive,
+        reverse=reverse,
+        precision=precision,
+        mode=mode,
+    )
+    one_buffer = flag(in_place, "in_place")
+    within = replace(Limits() if limits is None else limits, float64=False)
+    plan = plan_problem(problem, within, one_buffer=one_buffer)
+    nbytes = -(-int(np.prod(sizes, dtype=np.int64)) * problem.source.itemsize // 4) * 4
+    names = ("output",) if one_buffer else ("input", "output")
+    exported, texts = exported_plan(plan, dict.fromkeys(names, nbytes))
+    head: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "operator": str(operator),
+        "type": problem.source.name,
+        "shape": list(sizes),
+    }
+    if isinstance(problem, ElementwiseProblem):
+        head |= {"mode": str(mode)}
+    else:
+        head |= {"axis": along, "exclusive": bool(exclusive), "reverse": bool(reverse), "precision": str(precision)}
+    return {**head, "limits": _needed(exported, within), **exported}, texts
+
+
+def _needed(exported: Mapping[str, Any], limits: Limits) -> dict[str, int]:
+    """Return the limits that a device must have to run a plan, by WebGPU's names."""
+    bindings = [binding for one in exported["passes"] for binding in one["bindings"] if "buffer" in binding]
+    return {
+        "maxBufferSize": max(exported["buffers"].values()),
+        "maxStorageBufferBindingSize": max(binding["size"] for binding in bindings),
+        "maxComputeWorkgroupsPerDimension": max(max(one["grid"]) for one in exported["passes"]),
+        "minStorageBufferOffsetAlignment": limits.offset_alignment,
+    }
 
 
 def exported_plan(plan: Plan, nbytes: Mapping[str, int]) -> tuple[dict[str, Any], dict[str, str]]:

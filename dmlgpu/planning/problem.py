@@ -9,12 +9,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final, SupportsIndex
 
-from ..dtypes import ElementType
-from ..errors import ArgumentError
+from numpy.typing import DTypeLike
+
+from ..arguments import choice, flag, integer, integers
+from ..dtypes import BOOL, ElementType, by_argument
+from ..errors import ArgumentError, shown
 from ..layout import Layout, check_sizes, resolve_axis
 
 __all__ = [
+    "OPERATORS",
     "Dimension",
     "ElementwiseProblem",
     "Operator",
@@ -24,6 +29,7 @@ __all__ = [
     "check_precision",
     "convert_problem",
     "is_side_by_side",
+    "problem_of",
     "round_problem",
     "scan_problem",
 ]
@@ -56,6 +62,12 @@ class RoundingMode(Enum):
     HALF_EVEN = 0
     TOWARD_ZERO = 1
     HALF_AWAY = 2
+
+
+OPERATORS: Final = {"cumsum": Operator.SUM, "cumprod": Operator.PRODUCT, "round": None}
+"""The names of operators on the command line; rounding has no operator of a scan."""
+_MODES: Final = {mode.name.lower(): mode for mode in RoundingMode}
+_PRECISIONS: Final = {precision.value: precision for precision in Precision}
 
 
 @dataclass(frozen=True)
@@ -307,3 +319,59 @@ def convert_problem(
     """
     dims = _collapse(_pair(source, target))
     return ElementwiseProblem(source_element, target_element, None, dims, source.offset, target.offset)
+
+
+def problem_of(
+    operator: str,
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    *,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike = "float32",
+    exclusive: bool = False,
+    reverse: bool = False,
+    precision: str = "default",
+    mode: str = "half_even",
+) -> tuple[ScanProblem | ElementwiseProblem, tuple[int, ...], int | None]:
+    """Return the problem that arguments mean, its shape, and its axis counted from 0; arguments as `dmlgpu.explain`.
+
+    Raises
+    ------
+    ArgumentError, ArrayTypeError, AxisError
+        If they mean none.
+    """
+    kind = choice(operator, "operator", OPERATORS)
+    sizes = integers(shape, "shape")
+    element = by_argument(dtype)
+    exclusive, reverse = flag(exclusive, "exclusive"), flag(reverse, "reverse")
+    accumulated, rounding = choice(precision, "precision", _PRECISIONS), choice(mode, "mode", _MODES)
+    if any(size < 1 for size in sizes):
+        raise ArgumentError(
+            f"shape is {shown(sizes)}; give sizes of 1 or more: nothing is dispatched for an empty array"
+        )
+    check_sizes(sizes, "shape")
+    layout = Layout.packed(sizes)
+    if kind is None:
+        _check_rounding(element, axis, exclusive, reverse, accumulated)
+        return round_problem(element, rounding, layout, layout), sizes, None
+    if element is BOOL:
+        raise ArgumentError("dtype is bool, which scans convert to int64: give the type they compute in")
+    if not sizes:
+        raise ArgumentError(f"shape is (), which has no axis to scan along: give {operator} one dimension or more")
+    if axis is None and len(sizes) > 1:
+        raise ArgumentError(
+            f"axis is None, and shape {shown(sizes)} has {len(sizes)} dimensions: give 0 to {len(sizes) - 1}"
+        )
+    along = 0 if axis is None else integer(axis, "axis", "give an integer, or None for one dimension")
+    problem = scan_problem(
+        element, kind, layout, layout, axis=along, exclusive=exclusive, reverse=reverse, precision=accumulated
+    )
+    return problem, sizes, along % len(sizes)
+
+
+def _check_rounding(element: ElementType, axis: object, exclusive: bool, reverse: bool, precision: Precision) -> None:
+    if element.kind != "float":
+        raise ArgumentError(f"dtype is {element}, whose elements round to themselves: give a floating-point type")
+    given = {"axis": axis is not None, "exclusive": exclusive, "reverse": reverse}
+    for name, is_given in (given | {"precision": precision is not Precision.DEFAULT}).items():
+        if is_given:
+            raise ArgumentError(f"{name} is for scans, and operator is 'round': leave it out")

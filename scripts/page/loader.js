@@ -1,7 +1,29 @@
-// Runs plans of dmlgpu by WebGPU. dmlgpu/planning/export.py says what a plan holds.
+// Runs plans of dmlgpu by WebGPU, such as those that "dmlgpu export" writes. docs/export.md says what a plan holds.
 
 // A browser without WebGPU has none of these, and gets as far as to say so.
 const { STORAGE, UNIFORM, COPY_SRC, COPY_DST, MAP_READ } = globalThis.GPUBufferUsage ?? {};
+
+// Reads the folder that "dmlgpu export" wrote, at an address, for a device.
+// Returns a promise of {plan, readShader}; rejects it where the device cannot run the plan.
+export async function readExport(address, device) {
+  const folder = new URL(address, globalThis.location?.href);
+  const read = async (name) => {
+    const response = await fetch(new URL(name, folder));
+    if (!response.ok) throw new Error(`${response.url} cannot be read: status ${response.status}`);
+    return response;
+  };
+  const plan = await (await read("plan.json")).json();
+  if (plan.format !== "dmlgpu plan" || plan.version !== 1) {
+    throw new Error(`${folder}plan.json is no plan of version 1: export it with this version of dmlgpu`);
+  }
+  for (const [name, needed] of Object.entries(plan.limits)) {
+    const granted = device.limits[name];
+    if (name.startsWith("min") ? granted > needed : granted < needed) {
+      throw new Error(`the plan needs a device with ${name} ${needed}, and this one has ${granted}`);
+    }
+  }
+  return { plan, readShader: async (name) => (await read(name)).text() };
+}
 
 export class Runner {
   // readShader: a function that takes a shader's name and returns a promise of its WGSL.
