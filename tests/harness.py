@@ -81,6 +81,7 @@ def scan(
     target: Layout | None = None,
     kernel: str | None = None,
     compensated: bool = False,
+    monotone: bool = False,
 ) -> NDArray[Any]:
     """Run a scan; layouts are packed unless given."""
     source = source or Layout.packed(x.shape)
@@ -94,6 +95,7 @@ def scan(
         exclusive=exclusive,
         reverse=reverse,
         precision=Precision.COMPENSATED if compensated else Precision.DEFAULT,
+        monotone=monotone,
     )
     return run(device, problem, x, source, target, x.dtype, kernel=kernel)
 
@@ -107,18 +109,20 @@ def expected_scan(
     exclusive: bool = False,
     reverse: bool = False,
     compensated: bool = False,
+    monotone: bool = False,
 ) -> NDArray[Any]:
     """Return the reference's answer for a device: with subnormals kept or flushed, as its probe says."""
     accumulates_float32 = x.dtype in (np.float16, np.float32)  # the probe is of these; float64 keeps subnormals
     flush = accumulates_float32 and not device.subnormals()[operator]
-    return reference.cumulative(
-        x, operator, axis=axis, exclusive=exclusive, reverse=reverse, flush=flush, compensated=compensated
-    )
+    order = {"axis": axis, "exclusive": exclusive, "reverse": reverse}
+    options = {"flush": flush, "compensated": compensated, "monotone": monotone}
+    return reference.cumulative(x, operator, **order, **options)  # type: ignore[arg-type]
 
 
 def check_scan(device: Device, x: NDArray[Any], operator: str, axis: int, **options: Any) -> None:
     """Assert that a scan on the device gives the reference's bits."""
-    semantics = {name: options[name] for name in ("exclusive", "reverse", "compensated") if name in options}
+    names = ("exclusive", "reverse", "compensated", "monotone")
+    semantics = {name: options[name] for name in names if name in options}
     difference = reference.first_difference(
         scan(device, x, operator, axis, **options), expected_scan(device, x, operator, axis, **semantics)
     )

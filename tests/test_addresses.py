@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -130,6 +130,12 @@ def scans() -> Iterator[Case]:
     rows = to_the_end((3, TILE + 48), 0, 4, 16)
     problem = scan_problem(by_name("float32"), Operator.SUM, rows, rows, axis=1, precision=Precision.COMPENSATED)
     yield from (Case(f"compensated {kernel}", problem, GPU, kernel=kernel) for kernel in KERNELS)
+    for name, kernel in [*zip(TYPES, KERNELS, strict=True), *product(("float32",), KERNELS)]:
+        element = by_name(name)
+        for length, unit in ((TILE + 48, 16), (TILE + 35, element.itemsize)):
+            rows = to_the_end((3, length), 0, element.itemsize, unit)
+            problem = scan_problem(element, Operator.SUM, rows, rows, axis=1, exclusive=unit == 16, monotone=True)
+            yield Case(f"monotone {name} {kernel} {unit}", problem, GPU, kernel=kernel)
 
 
 def slices_of_all_elements() -> Iterator[Case]:
@@ -239,12 +245,12 @@ def tried(
 CASES = [*scans(), *elementwise()]
 
 
-@pytest.mark.parametrize("name", [*TYPES, "compensated"])
+@pytest.mark.parametrize("name", [*TYPES, "compensated", "monotone"])
 def test_tensors_up_to_the_end_of_the_largest_binding(name: str) -> None:
     found = [(case, tried(case)[2]) for case in CASES if case.way.startswith(name)]
     assert len(found) >= len(KERNELS)
     for case, highest in found:
-        if any(word in case.way for word in ("rows", "far", "backwards", "columns", "compensated")):
+        if any(word in case.way for word in ("rows", "far", "backwards", "columns", "compensated", "monotone")):
             assert MAX_BINDING_BYTES - 2**14 <= highest <= MAX_BINDING_BYTES, case.way
 
 

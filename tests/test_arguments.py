@@ -453,7 +453,7 @@ NO_BUFFER = (never, "buffer")
 TABLE: dict[str, Row] = {
     "cumulative_sum": Row(
         function("cumulative_sum", x=X, axis=1, device=lambda b: b.device),
-        SCAN | {"precision": (lambda x, _: isinstance(x, str) and str(x) == "default",)},
+        SCAN | {"precision": (lambda x, _: isinstance(x, str) and str(x) == "default",), "monotone": (is_flag,)},
     ),
     "cumulative_sum of one dimension": Row(function("cumulative_sum"), {"x": ONE_DIMENSION}),
     "cumulative_prod": Row(function("cumulative_prod", x=X, axis=1, device=lambda b: b.device), SCAN),
@@ -507,6 +507,7 @@ TABLE: dict[str, Row] = {
             "exclusive": (is_flag,),
             "reverse": (is_flag,),
             "precision": (lambda x, _: isinstance(x, str) and str(x) == "default",),
+            "monotone": (is_flag,),
             "device": (is_device,),
         },
     ),

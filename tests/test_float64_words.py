@@ -69,7 +69,7 @@ def check_pairs(device: Device, operator: str, a: Bits, b: Bits) -> NDArray[np.f
 
 def test_words_are_chosen_where_the_device_has_no_64_bit_floats() -> None:
     layout = Layout.packed((3, 5000))
-    for operator, kernel in product(Operator, KERNELS):
+    for operator, kernel in product((Operator.SUM, Operator.PRODUCT), KERNELS):
         problem = scan_problem(by_name("float64"), operator, layout, layout, axis=1)
         for native, piece in ((False, "f64_words"), (True, "f64")):
             for one in plan_problem(problem, Limits(float64=native, opaque=True), kernel=kernel).passes:

@@ -395,6 +395,12 @@ RECORDED: list[tuple[str, Any, dict[str, Any], Any]] = [
         {"axis": 0, "exclusive": True, "reverse": True},
         lambda x: reference.cumulative(x, "sum", axis=0, exclusive=True, reverse=True),
     ),
+    (
+        "cumulative_sum",
+        "float32",
+        {"axis": 1, "monotone": True, "exclusive": True},
+        lambda x: reference.cumulative(x, "sum", axis=1, exclusive=True, monotone=True),
+    ),
     ("cumulative_sum", "int16", {"axis": 1}, lambda x: np.cumsum(x, axis=1, dtype=np.int64)),  # which is converted
     (
         "cumulative_sum",

@@ -14,7 +14,7 @@ from dmlgpu.bench.workloads import COPIES, plan_copy
 from dmlgpu.dtypes import BOOL, ELEMENT_TYPES, ElementType, by_name
 from dmlgpu.errors import ShaderError
 from dmlgpu.layout import Layout
-from dmlgpu.planning.dispatch import PipelineKey
+from dmlgpu.planning.dispatch import PipelineKey, Plan
 from dmlgpu.planning.params import PARAMS
 from dmlgpu.planning.plan import KERNELS, plan_problem
 from dmlgpu.planning.problem import Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
@@ -136,6 +136,28 @@ def test_the_uniforms_are_the_struct_of_the_shaders() -> None:
     assert PARAMS.itemsize == -(-offset // 16) * 16
 
 
+OPERATORS = (Operator.SUM, Operator.PRODUCT)
+
+
+def pipelines_of_maxima() -> set[PipelineKey]:
+    """Return the pipelines of the second part of monotone sums, which is always in place."""
+    plans: list[Plan] = []
+    # Types differ in constants only, which choose among lines of two pieces: floats, signed and unsigned integers.
+    elements = [by_name(name) for name in ("float16", "float32", "float64", "int8", "uint64")]
+    shapes = (((5, 9008), 1), ((5, 9001), 1), ((5, 16), 1), ((300, 1024), 0), ((21_856, 3), 1))
+    for (sizes, axis), element in product(shapes, elements):
+        layout = Layout.packed(sizes)
+        problem = scan_problem(element, Operator.SUM, layout, layout, axis=axis, monotone=True)
+        plans.append(plan_problem(problem, Limits(software=True, float64=True)))
+        plans += [plan_problem(problem, Limits(float64=True), kernel=kernel) for kernel in (None, *KERNELS)]
+    far = Layout((20, 2), (1000, 1))
+    for size, element in product((16_384, 80_000), elements):
+        problem = scan_problem(element, Operator.SUM, far, far, axis=0, monotone=True)
+        plans.append(plan_problem(problem, Limits(binding_bytes=size)))
+    every = {one.pipeline for plan in plans for one in plan.passes}
+    return {key for key in every if dict(key.slots)["element"].startswith("max")}
+
+
 def _elements(one_buffer: bool) -> list[ElementType]:
     """Return all types for two buffers; for one, a type of each way to store, since types differ in nothing else."""
     return [one for one in ELEMENT_TYPES if not one_buffer or one.name in ("float32", "float16", "int64")]
@@ -154,7 +176,7 @@ def every_pipeline() -> set[PipelineKey]:
         layout, apart = Layout.packed(sizes), Layout.packed(sizes, 50_000)
         targets = ((layout, False), (layout, True), (apart, True)) if sizes[1] > 9001 else ((layout, False),)
         for target, one_buffer in targets:
-            for element, operator in product(_elements(one_buffer), Operator):
+            for element, operator in product(_elements(one_buffer), OPERATORS):
                 problem = scan_problem(element, operator, layout, target, axis=1)
                 for limits, kernel in product(variants, KERNELS):
                     plans.append(plan_problem(problem, limits, one_buffer=one_buffer, kernel=kernel))
@@ -163,14 +185,14 @@ def every_pipeline() -> set[PipelineKey]:
     layout, apart = Layout.packed((300, 1024)), Layout.packed((300, 1024), 400_000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
         elements = [one for one in ELEMENT_TYPES if one.itemsize < 4 or one in _elements(one_buffer)]
-        for element, operator in product(elements, Operator):
+        for element, operator in product(elements, OPERATORS):
             problem = scan_problem(element, operator, layout, target, axis=0)
             for near in (0, 2**20):
                 limits = Limits(software=True, float64=True, near_elements=near)
                 plans.append(plan_problem(problem, limits, one_buffer=one_buffer))
     layout, apart = Layout.packed((21_856, 3)), Layout.packed((21_856, 3), 66_000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
-        for element, operator in product(_elements(one_buffer), Operator):
+        for element, operator in product(_elements(one_buffer), OPERATORS):
             problem = scan_problem(element, operator, layout, target, axis=1)
             plans.append(plan_problem(problem, Limits(software=True, float64=True), one_buffer=one_buffer))
     layout, apart = Layout.packed((5, 90)), Layout.packed((5, 90), 5000)
@@ -185,7 +207,7 @@ def every_pipeline() -> set[PipelineKey]:
                     rounding = round_problem(element, RoundingMode.HALF_EVEN, *tensors)
                     plans.append(plan_problem(rounding, Limits(), one_buffer=one_buffer))
     far = Layout((20, 2), (1000, 1))
-    problems = [scan_problem(*either, far, far, axis=0) for either in product(ELEMENT_TYPES, Operator)]
+    problems = [scan_problem(*either, far, far, axis=0) for either in product(ELEMENT_TYPES, OPERATORS)]
     problems.append(scan_problem(FLOAT32, Operator.SUM, far, far, axis=0, precision=Precision.COMPENSATED))
     for problem in problems:
         plans += [plan_problem(problem, Limits(binding_bytes=size)) for size in (16_384, 80_000)]
@@ -212,13 +234,21 @@ def test_every_kernel_type_and_variant_compiles(device: Device) -> None:
             assert device.pipelines.get(key).pipeline is not None
 
 
+def test_every_kernel_of_maxima_compiles(device: Device) -> None:
+    keys = pipelines_of_maxima()
+    assert {key.kernel for key in keys} >= {"scan_short", "scan_packed", "scan_slices", "scan_columns", "scan_rows"}
+    assert {dict(key.slots)["element"] for key in keys} == {"max", "max64"}
+    for key in keys:
+        assert device.pipelines.get(key).pipeline is not None
+
+
 @pytest.mark.tint
 def test_every_kernel_type_and_variant_compiles_with_tint() -> None:
     """The second compiler of WGSL. Native float64 is naga's alone."""
     adapters = wgpudawn.gpu.enumerate_adapters_sync()
     assert adapters, "Dawn needs a Vulkan driver"
     gpu_device = adapters[0].request_device_sync()
-    keys = {key for key in every_pipeline() if ("element", "f64") not in key.slots}
+    keys = {key for key in every_pipeline() | pipelines_of_maxima() if ("element", "f64") not in key.slots}
     modules = {}
     for kernel, slots in {(key.kernel, key.slots) for key in keys}:
         source = shaders.resolve(kernel, dict(slots)).source

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -101,16 +101,53 @@ def scan_chunks(
     else:
         aligned = x.rechunk({axis: _aligned(x.chunks[axis], length, kind.reverse)}, method="tasks")
         name = f"dmlgpu-{kind.operator.value}-{tokenize(x, kind, device)}"
-        graph = _graph(name, aligned, kind, device)
+        # The maxima are of inclusive sums, and the identity comes before them.
+        scan = replace(kind, exclusive=False, monotone=False) if kind.monotone else kind
+        graph = _graph(name, aligned, scan, device)
         layers = HighLevelGraph.from_collections(name, graph, dependencies=[aligned])
         result = da.Array(layers, name, aligned.chunks, dtype=kind.element.dtype)
+        if kind.monotone:
+            result = _maxima(result, kind)
         result = result.rechunk({axis: x.chunks[axis]}, method="tasks")
-    if include_initial:
-        edge = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
-        chunks = (*x.chunks[:axis], (1,), *x.chunks[axis + 1 :])
-        first = da.full(edge, kind.operator.identity, dtype=kind.element.dtype, chunks=chunks)
-        result = da.concatenate([result, first] if kind.reverse else [first, result], axis=axis)
-    return result
+    return _after_identity(result, kind) if include_initial else result
+
+
+def _maxima(sums: dask.array.Array, kind: PieceKind) -> dask.array.Array:
+    """Return the running maximum of sums. It needs no device: a maximum never rounds."""
+    from dask.array.reductions import cumreduction
+
+    axis, dtype = kind.axis, kind.element.dtype
+    whole, but_last = (slice(None),) * axis, slice(1, None) if kind.reverse else slice(None, -1)
+    turned = sums[(*whole, slice(None, None, -1))] if kind.reverse else sums
+    least = -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+    result = cumreduction(_maxima_of_chunk, _larger, least, turned, axis=axis, dtype=dtype)
+    if kind.reverse:
+        result = result[(*whole, slice(None, None, -1))]
+    return _after_identity(result, kind)[(*whole, but_last)] if kind.exclusive else result
+
+
+def _maxima_of_chunk(chunk: NDArray[Any], axis: int) -> NDArray[Any]:
+    from ..reference.maximum import running_maximum
+
+    return np.moveaxis(running_maximum(np.moveaxis(chunk, axis, -1)), -1, axis)
+
+
+def _larger(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """Return the larger one of each two members."""
+    from ..reference.maximum import running_maximum
+
+    return running_maximum(np.stack(np.broadcast_arrays(a, b), axis=-1))[..., -1]
+
+
+def _after_identity(x: dask.array.Array, kind: PieceKind) -> dask.array.Array:
+    """Return an array with the identity before it, in a chunk of its own."""
+    import dask.array as da
+
+    axis = kind.axis
+    shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+    chunks = (*x.chunks[:axis], (1,), *x.chunks[axis + 1 :])
+    first = da.full(shape, kind.operator.identity, dtype=kind.element.dtype, chunks=chunks)
+    return da.concatenate([x, first] if kind.reverse else [first, x], axis=axis)
 
 
 def _aligned(sizes: Sequence[int], length: int, reverse: bool) -> tuple[int, ...]:

@@ -65,6 +65,7 @@ def cumulative_sum(
     device: Device | str | int | None = None,
     encoder: Any = None,
     precision: PrecisionName = "default",
+    monotone: bool = False,
 ) -> DeviceArray: ...
 
 
@@ -81,6 +82,7 @@ def cumulative_sum(
     out: NDArray[Any] | None = None,
     device: Device | str | int | None = None,
     precision: PrecisionName = "default",
+    monotone: bool = False,
 ) -> NDArray[Any]: ...
 
 
@@ -98,6 +100,7 @@ def cumulative_sum(
     device: Device | str | int | None = None,
     encoder: Any = None,
     precision: PrecisionName = "default",
+    monotone: bool = False,
 ) -> NDArray[Any] | DeviceArray:
     """Return the cumulative sum of the elements along an axis.
 
@@ -138,6 +141,11 @@ def cumulative_sum(
         Only for results of float32: "compensated" carries what rounding cuts off along, in pairs of float32 with 48
         bits. Results are then within 2 units in the last place of the exact sums unless these cancel to less than
         2**-14 of the sum of magnitudes, for up to 10**7 elements; the promise of same bits holds too.
+    monotone : bool, default False
+        Whether each result is the largest sum so far, in the direction of the scan. So results never decrease; those of
+        elements that are not negative change only where rounding made a sum smaller than one before it. -0 counts as
+        smaller than 0, and NaN as larger than every number: it stays. With `exclusive` or `include_initial`, 0 comes
+        before these results, also where they are negative.
 
     Returns
     -------
@@ -171,8 +179,12 @@ def cumulative_sum(
     >>> x = np.array([1e8, 1, 1, -1e8], dtype=np.float32)
     >>> dmlgpu.cumulative_sum(x)[-1], dmlgpu.cumulative_sum(x, precision="compensated")[-1]
     (np.float32(0.0), np.float32(2.0))
+    >>> x = np.zeros(49, dtype=np.float32)
+    >>> x[[0, 16, 32]] = 1, 2**-23.7, 2**-23.9
+    >>> dmlgpu.cumulative_sum(x)[-2:], dmlgpu.cumulative_sum(x, monotone=True)[-2:]
+    (array([1.0000002, 1.0000001], dtype=float32), array([1.0000002, 1.0000002], dtype=float32))
     """
-    scan = _Scan.checked(Operator.SUM, include_initial, exclusive, reverse, precision)
+    scan = _Scan.checked(Operator.SUM, include_initial, exclusive, reverse, precision, monotone)
     return _scan(scan, x, axis, dtype, _Where(out, device, encoder))
 
 
@@ -402,6 +414,7 @@ class _Scan(NamedTuple):  # which is made and hashed quicker than a dataclass
     exclusive: bool
     reverse: bool
     precision: Precision
+    monotone: bool
 
     @classmethod
     def checked(
@@ -411,11 +424,13 @@ class _Scan(NamedTuple):  # which is made and hashed quicker than a dataclass
         exclusive: bool,
         reverse: bool,
         precision: str = Precision.DEFAULT.value,
+        monotone: bool = False,
     ) -> _Scan:
         """Return the checked arguments of a caller."""
         accumulate = choice(precision, "precision", PRECISIONS)
         include_initial, exclusive = flag(include_initial, "include_initial"), flag(exclusive, "exclusive")
-        scan = cls(operator, include_initial, exclusive, flag(reverse, "reverse"), accumulate)
+        reverse, monotone = flag(reverse, "reverse"), flag(monotone, "monotone")
+        scan = cls(operator, include_initial, exclusive, reverse, accumulate, monotone)
         if include_initial and exclusive:
             raise ArgumentError(
                 "include_initial and exclusive both put the identity first: give one; include_initial keeps the total, "
@@ -436,6 +451,7 @@ def _problem(scan: _Scan, element: ElementType, axis: int, source: Layout, targe
         exclusive=scan.exclusive,
         reverse=scan.reverse,
         precision=scan.precision,
+        monotone=scan.monotone,
     )
 
 
@@ -489,8 +505,8 @@ def _scan_dask(scan: _Scan, x: Any, axis: SupportsIndex | None, dtype: DTypeLike
     element = scan_element(source, dtype, None)
     check_precision(scan.precision, scan.operator, element)
     sizes = (*x.shape[:along], 0, *x.shape[along + 1 :])
-    kind = PieceKind(scan.operator, scan.precision, scan.exclusive, scan.reverse, along, sizes, source, element)
-    return scan_chunks(x, kind, scan.include_initial, out, device)
+    options = scan.operator, scan.precision, scan.exclusive, scan.reverse, scan.monotone
+    return scan_chunks(x, PieceKind(*options, along, sizes, source, element), scan.include_initial, out, device)
 
 
 def _checked(x: ArrayLike | DeviceArray) -> NDArray[Any] | DeviceArray:

@@ -19,7 +19,7 @@ from ..errors import ArgumentError, ArrayTypeError, DeviceError, with_type
 from ..layout import check_sizes, resolve_axis
 from ..lazy import resolve_device
 from ..planning.pieces import CARRY_WORDS, max_bytes, max_length, max_slices
-from ..planning.problem import Operator, Precision, check_precision, scan_problem
+from ..planning.problem import Operator, Precision, ScanProblem, check_monotone, check_precision, scan_problem
 from ..planning.windows import TILE
 from .array import DeviceArray
 from .functions import PRECISIONS, PrecisionName, scan_element
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PieceKind", "Scan", "Treatment", "cut", "scan_cube"]
 
-_OPERATORS = {operator.value: operator for operator in Operator}
+_OPERATORS = {operator.value: operator for operator in (Operator.SUM, Operator.PRODUCT)}
 _VERSION = 1
 _MAGIC = b"dmlgpu scan\n"
 _DIGEST_BYTES = 32
@@ -47,11 +47,17 @@ class PieceKind:
     precision: Precision
     exclusive: bool
     reverse: bool
+    monotone: bool
     axis: int
     sizes: tuple[int, ...]
     """Of a piece, but for the axis, which is 0 here."""
     source: ElementType
     element: ElementType
+
+    @property
+    def carry_words(self) -> int:
+        """32-bit words of a slice's carry: that of its sums and, of monotone ones, that of the maximum."""
+        return 2 * CARRY_WORDS if self.monotone else CARRY_WORDS
 
     def cube(self, length: int) -> tuple[int, int, int]:
         """Return the shape of a piece that is so long, with the dimensions before and after the axis as one each."""
@@ -81,6 +87,8 @@ class Scan:
         As in `cumulative_sum`. With `reverse` the pieces come from the end of the axis, each in its natural order.
     precision : {"default", "compensated"}
         As in `cumulative_sum`.
+    monotone : bool, default False
+        As in `cumulative_sum`; only for sums.
     device : Device, str, int or None
         As in `cumulative_sum`; where pieces are DeviceArrays, None is their device.
 
@@ -110,12 +118,15 @@ class Scan:
         exclusive: bool = False,
         reverse: bool = False,
         precision: PrecisionName = "default",
+        monotone: bool = False,
         device: Device | str | int | None = None,
     ) -> None:
         self._operator = choice(operator, "operator", _OPERATORS)
         self._axis = integer(axis, "axis")
         self._exclusive, self._reverse = flag(exclusive, "exclusive"), flag(reverse, "reverse")
         self._precision = choice(precision, "precision", PRECISIONS)
+        self._monotone = flag(monotone, "monotone")
+        check_monotone(self._monotone, self._operator)
         self._dtype = dtype
         self._device = device
         self._kind: PieceKind | None = None
@@ -231,9 +242,7 @@ class Scan:
         if self._kind is None:
             element = scan_element(source, self._dtype, None)
             check_precision(self._precision, self._operator, element)
-            return PieceKind(
-                self._operator, self._precision, self._exclusive, self._reverse, axis, sizes, source, element
-            )
+            return self._new_kind(axis, sizes, source, element)
         expected = self._kind
         if len(sizes) != len(expected.sizes) or sizes != expected.sizes:
             wanted = ", ".join("any" if i == expected.axis else str(n) for i, n in enumerate(expected.sizes))
@@ -247,6 +256,10 @@ class Scan:
                 f"astype('{expected.source}')"
             )
         return expected
+
+    def _new_kind(self, axis: int, sizes: tuple[int, ...], source: ElementType, element: ElementType) -> PieceKind:
+        options = self._operator, self._precision, self._exclusive, self._reverse, self._monotone
+        return PieceKind(*options, axis, sizes, source, element)
 
     def _compute(
         self, kind: PieceKind, parts: Sequence[Array], like: Array, *, unfinished: bool
@@ -288,6 +301,8 @@ class Scan:
     def state(self) -> bytes:
         """All that `resume` needs to go on: at most 4095 elements and 32 bytes of each slice, and a checksum.
 
+        Of monotone sums there are 64 bytes of each slice.
+
         The bytes are the same on every system; the format has a version.
 
         Raises
@@ -303,6 +318,7 @@ class Scan:
             "exclusive": self._exclusive,
             "reverse": self._reverse,
             "precision": self._precision.value,
+            "monotone": self._monotone,
             "dtype": None if self._dtype is None else by_argument(self._dtype).name,
             "length": self._length,
         }
@@ -357,26 +373,19 @@ class Scan:
             exclusive=header["exclusive"],
             reverse=header["reverse"],
             precision=header["precision"],
+            monotone=header["monotone"],
             device=device,
         )
         if "sizes" in header:
             source = by_name(header["source"])
             element = scan_element(source, header["dtype"], None)
-            kind = PieceKind(
-                scan._operator,
-                scan._precision,
-                scan._exclusive,
-                scan._reverse,
-                resolve_axis(scan._axis, len(header["sizes"])),
-                tuple(header["sizes"]),
-                source,
-                element,
-            )
+            sizes = tuple(header["sizes"])
+            kind = scan._new_kind(resolve_axis(scan._axis, len(sizes)), sizes, source, element)
             outer, _, inner = kind.cube(0)
-            words = outer * inner * CARRY_WORDS if header["carries"] else 0
+            words = outer * inner * kind.carry_words if header["carries"] else 0
             if header["carries"]:
                 carries = np.frombuffer(body, "<u4", words).astype(np.uint32)
-                scan._carries = carries.reshape(outer, inner, CARRY_WORDS)
+                scan._carries = carries.reshape(outer, inner, kind.carry_words)
             waiting = np.frombuffer(body, _little_dtype(source), offset=4 * words).astype(source.dtype)
             if waiting.size:
                 scan._pending = [waiting.reshape(outer, -1, inner)]
@@ -498,19 +507,19 @@ def scan_cube(
     itemsize = max(kind.source.itemsize, kind.element.itemsize)
     most = max_slices(device.limits, itemsize)
     many = max(1, most // inner)
-    after = np.empty((outer, inner, CARRY_WORDS), np.uint32) if unfinished else None
+    after = np.empty((outer, inner, kind.carry_words), np.uint32) if unfinished else None
     for o in range(0, outer, many):
         for i in range(0, inner, most):
             some = np.s_[o : o + many, :, i : i + most]
             x, y = cube[some], None if out is None else out[some]
-            carry = None if carries is None else carries[some[0], some[2]].reshape(-1, CARRY_WORDS)
+            carry = None if carries is None else carries[some[0], some[2]].reshape(-1, kind.carry_words)
             step = max_length(device.limits, itemsize, x.shape[0] * x.shape[2])
             for begin in range(0, length, step):
                 end = min(begin + step, length)
                 part, results = cut(kind, x, begin, end), None if y is None else cut(kind, y, begin, end)
                 carry = _scan_window(kind, device, part, results, carry, unfinished=unfinished or end < length)
             if after is not None and carry is not None:
-                after[some[0], some[2]] = carry.reshape(x.shape[0], x.shape[2], CARRY_WORDS)
+                after[some[0], some[2]] = carry.reshape(x.shape[0], x.shape[2], kind.carry_words)
     return after
 
 
@@ -548,10 +557,24 @@ def _scan_window(
             exclusive=kind.exclusive,
             reverse=kind.reverse,
             precision=kind.precision,
+            monotone=kind.monotone,
         )
-        after = device.run_piece(problem, source.buffer, target.buffer, carry, unfinished=unfinished)
+        after = _run_piece(problem, source, target, carry, unfinished=unfinished)
         if isinstance(y, np.ndarray):
             device.download(target.buffer, 0, y)
         elif y is not None and target is not y._tensor:
             assign(target, y._tensor)
     return after
+
+
+def _run_piece(
+    problem: ScanProblem, source: Tensor, target: Tensor, carry: NDArray[np.uint32] | None, *, unfinished: bool
+) -> NDArray[np.uint32] | None:
+    """Run a piece, and of a monotone sum the running maximum of its results; their carries lie side by side."""
+    device = target.device
+    if not problem.monotone:
+        return device.run_piece(problem, source.buffer, target.buffer, carry, unfinished=unfinished)
+    before = (None, None) if carry is None else (carry[:, :CARRY_WORDS], carry[:, CARRY_WORDS:])
+    sums = device.run_piece(problem.sums, source.buffer, target.buffer, before[0], unfinished=unfinished)
+    maxima = device.run_piece(problem.maxima, target.buffer, target.buffer, before[1], unfinished=unfinished)
+    return None if sums is None or maxima is None else np.concatenate([sums, maxima], axis=1)

@@ -104,6 +104,12 @@ def add_arguments(parser: ArgumentParser) -> None:
             default="default",
             help="compensated: carry what rounding cuts off along; only for float32 results",
         )
+        parser.add_argument(
+            "--monotone",
+            action="store_true",
+            help="have the largest sum so far as each result: sums of numbers that are not negative then never "
+            "decrease, which rounding can make them do",
+        )
     _add_table(parser)
 
 
@@ -318,7 +324,7 @@ def _operator(arguments: Namespace) -> tuple[_Compute, Device]:
             "device": device,
         }
         if arguments.command == "cumsum":
-            return cumulative_sum(array, precision=arguments.precision, **options)
+            return cumulative_sum(array, precision=arguments.precision, monotone=arguments.monotone, **options)
         return cumulative_prod(array, **options)
 
     return compute, device
@@ -343,7 +349,7 @@ def _how(arguments: Namespace, kind: str) -> str:
     """Say what was computed, as in 'reverse cumsum along axis 1'."""
     if arguments.command == "round":
         return f"round ({arguments.mode})"
-    words = [word for word in ("exclusive", "reverse") if getattr(arguments, word)]
+    words = [word for word in ("exclusive", "reverse", "monotone") if getattr(arguments, word, False)]
     if getattr(arguments, "precision", "default") == "compensated":
         words.insert(0, "compensated")
     axis = arguments.axis if arguments.axis is not None or kind == "npy" else 0

@@ -4,6 +4,7 @@
 
     sum.float32.2x4097.axis1.inclusive.increasing.packed-to-packed.tiles.plain
     compensated.float32.2x4097.axis1.inclusive.increasing.packed-to-packed.tiles.plain
+    monotone.float32.2x4097.axis1.inclusive.increasing.packed-to-packed.tiles.plain
     round.float16.half_even.65536.packed-to-packed.patterns
     convert.float32-to-int8.8192.packed-to-packed.patterns
 
@@ -52,7 +53,7 @@ _MAX_ELEMENTS = 2**27
 """The most elements of a case that `parse` makes: NumPy computes the reference."""
 _TYPES = tuple(element.name for element in ELEMENT_TYPES)
 _FLOATS = tuple(element.name for element in ELEMENT_TYPES if element.kind == "float")
-_SCANS = ("sum", "product", "compensated")
+_SCANS = ("sum", "product", "compensated", "monotone")
 _IN_ORDER = {"inclusive": False, "exclusive": True, "increasing": False, "decreasing": True}
 
 
@@ -148,8 +149,8 @@ class ScanCase(Case):
 
     Attributes
     ----------
-    operator : {"sum", "product", "compensated"}
-        The operator; "compensated" is for compensated sums, which are of float32.
+    operator : {"sum", "product", "compensated", "monotone"}
+        The operator; "compensated" is for compensated sums, which are of float32, and "monotone" for monotone sums.
     axis : int
         The axis, from 0.
     exclusive, reverse : bool
@@ -173,7 +174,7 @@ class ScanCase(Case):
 
     @property
     def column(self) -> str:  # noqa: D102
-        return "sum compensated" if self._compensated else f"{self.operator} {self.way}"
+        return f"{self.operator} {self.way}" if self.operator == self._base else f"sum {self.operator}"
 
     @property
     def along(self) -> int:  # noqa: D102
@@ -192,6 +193,7 @@ class ScanCase(Case):
             exclusive=self.exclusive,
             reverse=self.reverse,
             precision=Precision.COMPENSATED if self._compensated else Precision.DEFAULT,
+            monotone=self._monotone,
         )
 
     def x(self) -> NDArray[Any]:  # noqa: D102
@@ -209,19 +211,23 @@ class ScanCase(Case):
         return self.operator == "compensated"
 
     @property
+    def _monotone(self) -> bool:
+        return self.operator == "monotone"
+
+    @property
     def _base(self) -> str:
-        """The operator, without its precision."""
-        return "sum" if self._compensated else self.operator
+        """The operator, without options of a sum."""
+        return "sum" if self._compensated or self._monotone else self.operator
 
     def _essence(self) -> ScanCase:
         source = self.placement.source if self.placement.source in BROADCASTS else "packed"
         return replace(self, placement=Placement(source), way="auto")
 
     def _compute(self, flush: bool) -> NDArray[Any]:
-        return reference.cumulative(self.x(), self._base, flush=flush, **self._options())
+        return reference.cumulative(self.x(), self._base, flush=flush, monotone=self._monotone, **self._options())
 
     def _options(self) -> dict[str, Any]:
-        """Return the arguments of the reference besides the elements and the operator."""
+        """Return what the order of the reference follows from, besides the elements and the operator."""
         return {
             "axis": self.axis,
             "exclusive": self.exclusive,
@@ -336,7 +342,7 @@ def _parse(fields: list[str]) -> Case:
             if common[2].relation != "to":
                 raise ValueError("a conversion has two buffers")
             return ConvertCase(*common, _one_of("type", to, _TYPES))
-    raise ValueError("it has not the fields of a sum, product, compensated sum, round or convert")
+    raise ValueError("it has not the fields of a sum, product, compensated or monotone sum, round or convert")
 
 
 def _common(

@@ -60,6 +60,7 @@ def suite(full: bool = False) -> Iterator[Case]:
         _dimensions,
         _exceptional,
         _compensated,
+        _monotone,
         _roundings,
         _conversions,
     ):
@@ -97,6 +98,8 @@ def _is_in_short(case: Case) -> bool:
     in_quads, relation = _is_in_quads(case), case.placement.relation
     if case.operator == "compensated":
         return case.way == "slices" or not in_quads
+    if case.operator == "monotone":
+        return _is_by_quads(case, "sum") == in_quads
     if relation == "in-place":
         kernels = () if in_quads and case.dtype != "float32" else _IN_PLACE.get(case.dtype, ())
         return case.operator == "sum" and case.way in kernels
@@ -106,14 +109,18 @@ def _is_in_short(case: Case) -> bool:
         return case.operator == "sum" and case.way in _BESIDE.get(case.dtype, ())
     if len(case.shape) > 2:
         return case.dtype not in _BESIDE
-    by_quads = _BY_QUADS.get(case.dtype) or _BY_QUADS[by_name(case.dtype).itemsize]
-    if (case.operator == by_quads) != in_quads and (in_quads or case.dtype != "float32"):
+    if _is_by_quads(case, case.operator) != in_quads and (in_quads or case.dtype != "float32"):
         return False
     if case.way == "auto" or max(case.shape) > _LONG_LENGTHS[1]:
         return True
     # Half of the kernels for each order, in turn, so that each kernel has each of them.
     length = case.shape[case.axis] // (_fold(case.dtype) if in_quads else 1)
     return KERNELS.index(case.way) % 2 == (case.exclusive + case.reverse + length) % 2
+
+
+def _is_by_quads(case: ScanCase, operator: str) -> bool:
+    """Whether an operator has, by default, the slices of a type that kernels read 16 bytes at a time."""
+    return operator == (_BY_QUADS.get(case.dtype) or _BY_QUADS[by_name(case.dtype).itemsize])
 
 
 def _fold(dtype: str) -> int:
@@ -253,6 +260,27 @@ def _compensated(full: bool) -> Iterator[Case]:
         for (exclusive, reverse), way in product(_ORDERS if full else [_ORDERS[0], _ORDERS[-1]], KERNELS):
             for placement in (_PACKED, Placement.in_place("packed")) if full else (_PACKED,):
                 yield ScanCase("float32", shape, placement, family, "compensated", axis, exclusive, reverse, way)
+
+
+def _monotone(full: bool) -> Iterator[Case]:
+    """Monotone sums: each type with a kernel in turn, float32 with all of them; NaN, infinity and zeros."""
+    offset = Placement("packed", "to", "offset")
+    for number, dtype in enumerate(_TYPES):
+        ways = KERNELS if full or dtype == "float32" else (KERNELS[number % len(KERNELS)],)
+        families = ("plain", "special", "subnormal") if dtype in _FLOATS else ("plain",)
+        for n, (family, way) in enumerate(product(families if full else families[:2], ways)):
+            for exclusive, reverse in _ORDERS if full else product([(number + n) % 2 == 1], (False, True)):
+                order = "monotone", 1, exclusive, reverse, way
+                yield ScanCase(dtype, (2, 4501), offset, family, *order)
+                if not reverse:
+                    yield ScanCase(dtype, (2, 4512), _PACKED, family, *order)
+                if full:
+                    yield ScanCase(dtype, (2, 300), Placement.in_place("padded"), family, *order)
+                    yield ScanCase(dtype, (3, 16), Placement("broadcast", "beside", "packed"), family, *order)
+    if full:
+        for dtype in _TYPES:
+            yield ScanCase(dtype, (300_007,), _PACKED, "plain", "monotone", 0, False, False, "auto")
+            yield ScanCase(dtype, (300, 512), _PACKED, "plain", "monotone", 0, True, True, "auto")
 
 
 def _roundings(full: bool) -> Iterator[Case]:

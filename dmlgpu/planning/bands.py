@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..layout import ceil_div
 from .dispatch import Pass, Planner
-from .problem import Precision, ScanProblem
+from .problem import Operator, Precision, ScanProblem
 from .windows import QUAD_BYTES, RUN, TILE, Limits
 
 __all__ = ["Bands", "bands_of", "fewest_columns"]
@@ -107,8 +107,9 @@ def bands_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_pla
     """
     element, axis, batch = problem.element, problem.axis, problem.batch
     is_exact = element.kind != "float"
-    is_dear = problem.precision is Precision.COMPENSATED or (element.format == "f64" and not limits.float64)
-    if not limits.software or is_dear or axis.size <= RUN or not batch or (in_place and not is_exact):
+    is_dear = problem.precision is Precision.COMPENSATED or problem.is_in_words(limits.float64)
+    is_other = is_dear or problem.operator is Operator.MAXIMUM
+    if not limits.software or is_other or axis.size <= RUN or not batch or (in_place and not is_exact):
         return None
     if problem.slices * axis.size <= limits.near_elements:
         return None

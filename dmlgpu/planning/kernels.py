@@ -57,10 +57,14 @@ _ELEMENTS: Final = {
     "f32_compensated": (5,),
     "f64": (6,),
     "f64_words": (6,),
+    "max": range(3, 6),
+    "max64": (6,),
 }
 """For each piece of the slot <element> the widths of its elements, as logarithms of bits."""
 _FLOATS: Final = ("f16", "f32", "f64")
 """The pieces whose operations can be hidden from the compiler."""
+_EXACT: Final = ("int", "int64", "max", "max64")
+"""The pieces whose operations give the same bits in any order."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ class Work:
     @property
     def folds(self) -> int:
         """How often an element is combined: a tile that turns out to be exceptional is folded again."""
-        return 1 if self.element.startswith("int") else 2
+        return 1 if self.element in _EXACT else 2
 
     @property
     def lane_steps(self) -> int:
@@ -155,7 +159,7 @@ class Kernel:
 
     def takes(self, constant: str) -> bool:
         """Whether its text has this constant."""
-        if constant == "opaque":
+        if constant in ("opaque", *_ORDER):
             return "product" in self.constants
         return constant in self.constants or constant in self.optional
 
@@ -163,6 +167,7 @@ class Kernel:
 _BOOL: Final = (0, 1)
 _WIDTHS: Final = {"input_log2_bits": range(3, 7), "output_log2_bits": range(3, 7)}
 _SCAN: Final = {"product": _BOOL, "flat": _BOOL, **_WIDTHS}
+_ORDER: Final = {"sign_bit": (0, 1 << 7, 1 << 15, 1 << 31), "infinity": (0, 0x7C00, 0x7F800000, 0x7FF00000)}
 _TENSORS: Final = ("input", "output", "element")
 _RUNS: Final = (*_TENSORS, "reads", "writes", "run")
 _ANY_SIZE: Final = range(2**32)
@@ -212,7 +217,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
     "scan_packed": Kernel(
         slots=_RUNS,
         accesses=("quads",),
-        pieces={"element": ("int", "int64", "f16", "f32", "f64"), "run": ("written",)},
+        pieces={"element": (*_EXACT, *_FLOATS), "run": ("written",)},
         constants={**_SCAN, "slice_length": range(1, RUN), "runs": range(1, RUN)},
         workgroups=lambda w: ceil_div(w.count, w.constants["runs"] * RUN // w.length * 64),
         scratch_words=lambda _: 1,
@@ -228,7 +233,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
     "scan_columns": Kernel(
         slots=(*_TENSORS, "rows", "run"),
         accesses=("rows of words",),
-        pieces={"element": ("int", "int64", "f16", "f32", "f64"), "run": ("written",)},
+        pieces={"element": (*_EXACT, *_FLOATS), "run": ("written",)},
         constants={**_SCAN, "in_windows": _BOOL, "columns": (2, 4), "lanes": (64, 128, 256)},
         workgroups=lambda w: ceil_div(w.count, w.constants["columns"] * w.constants["lanes"]),
         scratch_words=_progress_words,
@@ -441,6 +446,9 @@ def _faults_of_constants(kernel: Kernel, work: Work) -> list[str]:
     if work.slots.get("element") in _FLOATS and kernel.takes("opaque"):
         allowed["opaque"] = _BOOL
         needed.add("opaque")
+    if work.slots.get("element") in ("max", "max64") and kernel.takes("sign_bit"):
+        allowed |= _ORDER
+        needed |= set(_ORDER)
     faults = [f"no constant {name}" for name in sorted(needed - set(work.constants))]
     for name, value in work.constants.items():
         if value not in allowed.get(name, ()):

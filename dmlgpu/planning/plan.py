@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from .dispatch import Pass, Plan, any_placement, is_in_place
 from .elementwise import ElementwisePlanner
@@ -22,9 +23,14 @@ def passes_of(
     chunks: Sequence[int] | None = None,
 ) -> Iterator[Pass]:
     """Choose kernels and windows for a problem, and yield its passes, in order; parameters as for `plan_problem`."""
-    if isinstance(problem, ScanProblem):
+    if not isinstance(problem, ScanProblem):
+        return ElementwisePlanner(problem, limits, one_buffer, chunks).passes()
+    if not problem.monotone:
         return ScanPlanner(problem, limits, one_buffer, chunks).passes(kernel)
-    return ElementwisePlanner(problem, limits, one_buffer, chunks).passes()
+    return chain(
+        ScanPlanner(problem.sums, limits, one_buffer, chunks).passes(kernel),
+        ScanPlanner(problem.maxima, limits, True, chunks).passes(kernel),
+    )
 
 
 def plan_problem(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, SupportsIndex
 
@@ -26,6 +26,7 @@ __all__ = [
     "Precision",
     "RoundingMode",
     "ScanProblem",
+    "check_monotone",
     "check_precision",
     "convert_problem",
     "is_side_by_side",
@@ -40,11 +41,13 @@ class Operator(Enum):
 
     SUM = "sum"
     PRODUCT = "product"
+    MAXIMUM = "maximum"
+    """Of the results of a monotone sum. No face has it by itself."""
 
     @property
     def identity(self) -> int:
         """What an exclusive scan puts first: 0 or 1."""
-        return 0 if self is Operator.SUM else 1
+        return 1 if self is Operator.PRODUCT else 0
 
 
 class Precision(Enum):
@@ -113,6 +116,8 @@ class ScanProblem:
         The position of the first element in traversal order of the first slice, in elements.
     precision : Precision
         What to accumulate in.
+    monotone : bool
+        Whether each result is the largest sum so far: `maxima` over the results of `sums`.
     """
 
     element: ElementType
@@ -123,6 +128,34 @@ class ScanProblem:
     input_offset: int
     output_offset: int
     precision: Precision = Precision.DEFAULT
+    monotone: bool = False
+
+    @property
+    def sums(self) -> ScanProblem:
+        """The first part of a monotone sum: the inclusive sums."""
+        return replace(self, exclusive=False, monotone=False)
+
+    @property
+    def maxima(self) -> ScanProblem:
+        """The second part: the running maximum of what `sums` wrote, in its place."""
+
+        def in_place(dimension: Dimension) -> Dimension:
+            return replace(dimension, input_stride=dimension.output_stride)
+
+        return ScanProblem(
+            self.element,
+            Operator.MAXIMUM,
+            self.exclusive,
+            tuple(map(in_place, self.batch)),
+            in_place(self.axis),
+            self.output_offset,
+            self.output_offset,
+        )
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether any order of operations has the same bits."""
+        return self.element.kind != "float" or self.operator is Operator.MAXIMUM
 
     @property
     def is_side_by_side(self) -> bool:
@@ -131,7 +164,7 @@ class ScanProblem:
 
     def is_in_words(self, float64: bool) -> bool:
         """Whether elements are computed on 32-bit words, for a device that may have 64-bit floats."""
-        return self.element.format == "f64" and not float64
+        return self.element.format == "f64" and not float64 and not self.is_exact
 
     @property
     def source(self) -> ElementType:
@@ -232,6 +265,7 @@ def scan_problem(
     exclusive: bool = False,
     reverse: bool = False,
     precision: Precision = Precision.DEFAULT,
+    monotone: bool = False,
 ) -> ScanProblem:
     """Validate and collapse a cumulative operator.
 
@@ -251,16 +285,19 @@ def scan_problem(
         Whether to traverse the axis from its highest index to its lowest.
     precision : Precision
         What to accumulate in.
+    monotone : bool
+        Whether each result is the largest sum so far; with `exclusive`, the identity comes before these.
 
     Raises
     ------
     AxisError
         If `axis` is not a dimension.
     ArgumentError
-        If the sizes differ, there are too many dimensions or elements, elements of the output share memory, or the
-        precision is not for this operator and type.
+        If the sizes differ, there are too many dimensions or elements, elements of the output share memory, the
+        precision is not for this operator and type, or `monotone` not for this operator.
     """
     check_precision(precision, operator, element)
+    check_monotone(monotone, operator)
     dims = _pair(source, target)
     along = dims.pop(resolve_axis(axis, len(dims)))
     input_offset, output_offset = source.offset, target.offset
@@ -268,7 +305,20 @@ def scan_problem(
         input_offset += (along.size - 1) * along.input_stride
         output_offset += (along.size - 1) * along.output_stride
         along = Dimension(along.size, -along.input_stride, -along.output_stride)
-    return ScanProblem(element, operator, exclusive, _collapse(dims), along, input_offset, output_offset, precision)
+    offsets = input_offset, output_offset
+    return ScanProblem(element, operator, exclusive, _collapse(dims), along, *offsets, precision, monotone)
+
+
+def check_monotone(monotone: bool, operator: Operator) -> None:
+    """Raise an error if results that never decrease are asked for, and not of a sum.
+
+    Raises
+    ------
+    ArgumentError
+        If so.
+    """
+    if monotone and operator is not Operator.SUM:
+        raise ArgumentError(f"monotone is True, which is for sums, while operator is {operator.value!r}: leave it out")
 
 
 def check_precision(precision: Precision, operator: Operator, element: ElementType) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
+from ..dtypes import ElementType
 from ..layout import ceil_div
 from .bands import bands_of
 from .dispatch import BoundWindow, Pass, Planner
@@ -42,6 +43,9 @@ to themselves; fewer where the elements of a run are gone through in loops."""
 _MANY_SHORT_ELEMENTS = 2**16
 """From as many on, slices of a single run are worth a pipeline that knows their length."""
 
+_INFINITIES: Final = {2: 0x7C00, 4: 0x7F800000, 8: 0x7FF00000}
+"""The word that holds the sign, by bytes of an element."""
+
 _DIRECT, _CHECK, _WRITE = 0, 1, 2
 """The phases of scan_slices.wgsl and scan_elements.wgsl."""
 
@@ -59,9 +63,12 @@ class ScanPlanner(Planner):
         piece: str = "f64_words" if self._in_words else element.format
         if problem.precision is Precision.COMPENSATED:
             piece = "f32_compensated"  # always opaque
+        elif problem.operator is Operator.MAXIMUM:
+            piece = "max64" if element.itemsize == 8 else "max"
+            self.constants |= _order_of(element)
         self.slots = {"element": piece, "run": "loops" if self._in_words else "written", "tile": "runs"}
         self.constants["product"] = int(problem.operator is Operator.PRODUCT)
-        if element.kind == "float" and piece == element.format:
+        if not problem.is_exact and piece == element.format:
             self.constants["opaque"] = int(limits.opaque)
 
     def fields_of(self, window: Window) -> dict[str, int]:
@@ -153,7 +160,7 @@ class ScanPlanner(Planner):
         if in_windows:
             room = min(_MAX_PROGRESS_BYTES, self.limits.binding_bytes)
             chunks = _with_room(chunks, 1 + PROGRESS_WORDS, room)
-        can_be_exceptional = self.problem.element.kind == "float" and length > RUN
+        can_be_exceptional = not self.problem.is_exact and length > RUN
         two_phases = can_be_exceptional and (self.in_place or by_element or (in_windows and along < TILE))
         phases = (_CHECK, _WRITE) if two_phases else (_WRITE if by_element else _DIRECT,)
         if two_phases:
@@ -227,7 +234,7 @@ class ScanPlanner(Planner):
             fields = {"turn_tiles": turn_tiles, "carry_side": bound.window.first // chunks[-1] % 2}
             yield self.make_pass(totals, bound, access, fields=fields)
             yield self.make_pass("scan_carries", bound, access, fields=fields)
-            if self.problem.element.kind == "float":
+            if not self.problem.is_exact:
                 for first in range(0, tiles, turn_tiles):
                     yield self.make_pass("scan_repair", bound, access, fields={**fields, "turn_first": first})
             yield self.make_pass(last, bound, access, fields=fields)
@@ -266,6 +273,15 @@ class ScanPlanner(Planner):
 
     def _with_state(self, chunks: tuple[int, ...], words: int) -> tuple[int, ...]:
         return _with_room(chunks, words, self.limits.binding_bytes - 4 * 8)
+
+
+def _order_of(element: ElementType) -> dict[str, int]:
+    """Return the constants by which elements are compared: bits of the word that holds the sign."""
+    bits = 8 * min(element.itemsize, _WORD_BYTES)
+    return {
+        "sign_bit": 0 if element.kind == "uint" else 1 << (bits - 1),
+        "infinity": _INFINITIES[element.itemsize] if element.kind == "float" else 0,
+    }
 
 
 def _cut(chunks: Sequence[int], along: int) -> tuple[int, ...]:

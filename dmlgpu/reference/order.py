@@ -24,6 +24,8 @@ elements, r, every step of h, p, c, s and what is combined of them. The results 
 left fold that goes on from the result before the tile, and the next tile begins a new span whose ``s`` is this tile's
 last result. In the left fold of a product, operands and results up to the smallest normal number are zeros of their
 sign; a first element is copied as it is.
+
+A monotone sum has for each inclusive result the largest one so far, after rounding: `maximum.running_maximum`.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from numpy.typing import NDArray
 
 from .arithmetic import Arithmetic, Combine, Flushing, Products, Tracing, fold
 from .compensated import Compensated, CompensatedFlushing, CompensatedTracing
+from .maximum import running_maximum
 from .types import CHUNK, FLOATS, Array, accumulator, checked, combination, identity
 
 RUN, BLOCK, TILE, SPAN = 16, 256, 4096, 65536
@@ -51,6 +54,7 @@ def cumulative(
     reverse: bool = False,
     flush: bool = False,
     compensated: bool = False,
+    monotone: bool = False,
 ) -> Array:
     """Scan along an axis in the canonical order.
 
@@ -72,6 +76,8 @@ def cumulative(
     compensated : bool
         Combine pairs of float32 that keep what rounding cuts off, see `reference.compensated`; only for sums of
         float32.
+    monotone : bool
+        Have the largest sum so far in the place of each sum; with `exclusive` the identity comes before these.
 
     Returns
     -------
@@ -96,6 +102,10 @@ def cumulative(
         for which, start, results in _scan(rows, arithmetic):
             room = target[which, start + shift : start + shift + results.shape[1]].shape[1]
             target[which, start + shift : start + shift + room] = arithmetic.numbers(results)[:, :room]
+    if monotone:
+        if operator != "sum":
+            raise ValueError(f"monotone is for sums, not for operator {operator!r}")
+        target[:, shift:] = running_maximum(target[:, shift:])
     return np.ascontiguousarray(np.moveaxis(out, -1, axis))
 
 

@@ -333,20 +333,20 @@ class Face:
     @refusing
     def cumulative_sum(
         self, x, /, *, axis=None, dtype=None, include_initial=False, exclusive=False, reverse=False, out=None,
-        device=None, precision="default",
+        device=None, precision="default", monotone=False,
     ):  # fmt: skip
         check(isinstance(precision, str) and precision in ("default", "compensated"))
-        compensated = bool(precision == "compensated")
-        return self.scan("sum", x, axis, dtype, include_initial, exclusive, reverse, out, device, compensated)
+        sums = {"compensated": bool(precision == "compensated"), "monotone": flag(monotone)}
+        return self.scan("sum", x, axis, dtype, include_initial, exclusive, reverse, out, device, **sums)
 
     @refusing
     def cumulative_prod(
         self, x, /, *, axis=None, dtype=None, include_initial=False, exclusive=False, reverse=False, out=None,
         device=None,
     ):  # fmt: skip
-        return self.scan("product", x, axis, dtype, include_initial, exclusive, reverse, out, device, False)
+        return self.scan("product", x, axis, dtype, include_initial, exclusive, reverse, out, device)
 
-    def scan(self, kind, x, axis, dtype, include_initial, exclusive, reverse, out, device, compensated):
+    def scan(self, kind, x, axis, dtype, include_initial, exclusive, reverse, out, device, **sums):
         initial, exclusive, reverse = flag(include_initial), flag(exclusive), flag(reverse)
         check(not (initial and exclusive))
         data = self.input(x, device)
@@ -360,14 +360,13 @@ class Face:
             target = element(out.dtype)
         else:
             target = np.dtype({"b": "int64", "i": "int64", "u": "uint64"}.get(data.dtype.kind, data.dtype.name))
-        check(not compensated or target == np.float32)
+        check(not sums.get("compensated") or target == np.float32)
         sizes = [size + (initial and i == along) for i, size in enumerate(data.shape)]
         check_shape(sizes)
         result = np.full(sizes, reference.identity(kind, target), target)
         if data.size:
-            scanned = reference.cumulative(
-                convert(data, target), kind, axis=along, exclusive=exclusive, reverse=reverse, compensated=compensated
-            )
+            order = {"axis": along, "exclusive": exclusive, "reverse": reverse}
+            scanned = reference.cumulative(convert(data, target), kind, **order, **sums)
             first = 0 if reverse else int(initial)
             result[(slice(None),) * along + (slice(first, first + data.shape[along]),)] = scanned
         return self.output(x, out, result)

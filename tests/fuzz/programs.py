@@ -320,6 +320,7 @@ def options(draw: st.DrawFn, function: str, given: str) -> str:
         usual["dtype"] = st.sampled_from(DTYPES).map(repr)
     if function == "cumulative_sum":
         usual["precision"] = st.sampled_from(["'compensated'", "'default'"])
+        usual["monotone"] = st.sampled_from(["True", "False"])
     chosen = {name: value for name, value in usual.items() if draw(st.integers(0, 4)) == 0}
     if function != "round" and draw(st.integers(0, 5)):
         chosen["axis"] = st.sampled_from(["0", "-1", "0", "-1", "1", "2", "-3", "np.int8(0)", "None"])
