@@ -110,6 +110,14 @@ class World:
         array = dmlgpu.from_wgpu(self.foreign, X.shape, "float32")
         return dmlgpu.cumulative_sum(array, axis=0).numpy(), np.cumsum(X, axis=0)
 
+    def recorded(self) -> Any:
+        array = dmlgpu.from_wgpu(self.foreign, X.shape, "float32")
+        encoder = self.device.gpu_device.create_command_encoder()
+        sums = dmlgpu.cumulative_sum(array, axis=1, encoder=encoder)
+        with self.device.section:  # what follows is the caller's and not under test
+            self.device.gpu_device.queue.submit([encoder.finish()])
+        return sums.numpy(), np.cumsum(X, axis=1)
+
     def directml_execute(self) -> Any:
         return dml.execute(self.desc, X, device=self.device), np.cumsum(X, axis=1)
 
@@ -169,6 +177,7 @@ def check_whole(world: World) -> None:
     ):
         assert free(section)
     assert device._executor._recording is None
+    assert not device._executor.is_recording
     assert not device._executor._batching
     pools = (device._memory.arrays, device._memory.temporaries, device._memory.upload, device._memory.readback)
     for pool in pools:
