@@ -119,6 +119,12 @@ def cases() -> list[Case]:
         found += [Case(f"round {name}", round_problem(by_name(name), mode, flat, flat))]
         found += [Case(f"round odd {name}", round_problem(by_name(name), mode, odd, odd), SOFTWARE)]
     found += [Case("round turned", round_problem(by_name("float32"), RoundingMode.HALF_AWAY, wide, turned))]
+    for name in ("float32", "int64"):
+        maxima = scan(name, (2, 2 * TILE), 1, Operator.MAXIMUM)
+        found += [
+            Case(f"{name} maxima", maxima, kernel="tiles"),
+            Case(f"{name} maxima serial", maxima, SOFTWARE, "serial"),
+        ]
     layout = Layout.packed((2, 2 * TILE))
     compensated = scan_problem(
         by_name("float32"), Operator.SUM, layout, layout, axis=1, precision=Precision.COMPENSATED
