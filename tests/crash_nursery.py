@@ -18,12 +18,19 @@ from typing import Any
 
 import numpy as np
 
-from dmlgpu.cli import files, main, operators
+from dmlgpu.cli import files, main, operators, stream
 from tests.faulty_os import FaultyOs
 
 
 def numpy_in_place_of_a_device(arguments: Namespace) -> tuple[Callable[..., Any], Namespace]:
     return lambda array, axis: np.cumsum(array, axis), Namespace(summary="no device")
+
+
+def in_blocks() -> None:
+    """Have arrays with --memory go in blocks of two elements, each with a record."""
+    stream.CHECKPOINT_SECONDS = 0.0
+    stream.block_elements = lambda *_: 2  # type: ignore[assignment]
+    operators._is_large = lambda source, arguments: arguments.memory is not None  # type: ignore[assignment]
 
 
 def hit_by(numbers: set[int], at: int, after: bool, lasting: bool) -> Callable[[int, str, bool], None]:
@@ -63,6 +70,7 @@ def child(order: dict[str, Any]) -> None:
     stand_in = FaultyOs(fault, order.get("most", 1 << 30))
     files.os = stand_in  # type: ignore[assignment]
     operators._operator = numpy_in_place_of_a_device  # type: ignore[assignment]
+    in_blocks()
     sys.argv = ["dmlgpu", *order["command"]]
     status = main()
     Path(f"{order['folder']}.calls").write_text(json.dumps(stand_in.calls))

@@ -30,7 +30,13 @@ X = np.arange(1, 6, dtype=np.int64)
 
 ARRAY = ["cumsum", "x.npy", "-o", "y.npy"]
 TABLE = ["cumsum", "x.csv", "-o", "y.csv"]
-COMMANDS = {"a new array": (ARRAY, None), "an old array": (ARRAY, b"old"), "an old table": (TABLE, b"old")}
+BLOCKS = ["round", "x.npy", "--memory", "1MiB", "-o", "y.npy"]
+COMMANDS = {
+    "a new array": (ARRAY, None),
+    "an old array": (ARRAY, b"old"),
+    "an old table": (TABLE, b"old"),
+    "an array in blocks": (BLOCKS, b"old"),
+}
 
 
 class Ending(NamedTuple):
@@ -250,7 +256,7 @@ def test_callers_see_statuses_and_no_signals(
     np.save(tmp_path / "x.npy", X)
     monkeypatch.chdir(tmp_path)
 
-    def interrupt(path: Path) -> Any:
+    def interrupt(path: Path, memory: int | None) -> Any:
         raise KeyboardInterrupt
 
     handlers: list[Callable[..., Any] | int | None] = [signal.getsignal(number) for number in SIGNALS]

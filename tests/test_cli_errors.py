@@ -51,10 +51,14 @@ BAD = {
     "folder": ("cumsum folder.npy", "folder.npy is a directory"),
     "truncated": ("cumsum truncated.npy", "truncated.npy is damaged or truncated"),
     "another format": ("cumsum wrong.npy", "wrong.npy is not a .npy file"),
-    "unknown input extension": ("cumsum notes.txt", "'notes.txt' has the extension .txt; dmlgpu reads .npy, .csv"),
+    "unknown input extension": (
+        "cumsum notes.txt",
+        "'notes.txt' has the extension .txt; dmlgpu reads .npy, .npz, .csv",
+    ),
     "no input extension": ("cumsum folder", "'folder' has no extension"),
-    "standard input": ("cumsum -", "'-' has no extension"),
-    "unknown output extension": ("cumsum v.npy -o y.npz", "'y.npz' has the extension .npz; dmlgpu writes .npy"),
+    "nothing on standard input": ("cumsum -", "- is not a .npy file"),
+    "unknown output extension": ("cumsum v.npy -o y.zip", "'y.zip' has the extension .zip; dmlgpu writes .npy"),
+    "an array to an archive": ("cumsum v.npy -o y.npz", "the arrays of a .npz file go into another .npz file"),
     "output is a folder": ("cumsum v.npy -o folder.npy", "folder.npy: it exists and is not an ordinary file"),
     "output in no folder": ("cumsum v.npy -o gone/y.npy", "is not a folder; create it first"),
     "output in a file": ("cumsum v.npy -o v.npy/y.npy", "cannot write v.npy/y.npy"),
@@ -186,7 +190,7 @@ class TestBadInput:
     ) -> None:
         np.save("x.npy", np.arange(3))
 
-        def fail(path: Path) -> np.ndarray:
+        def fail(path: Path, memory: int | None) -> np.ndarray:
             raise failure
 
         monkeypatch.setattr(operators, "read_npy", fail)
@@ -194,7 +198,7 @@ class TestBadInput:
 
     def test_a_mistake_of_ours_is_not_hidden(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         np.save("x.npy", np.arange(3))
-        monkeypatch.setattr(operators, "read_npy", lambda path: 1 / 0)
+        monkeypatch.setattr(operators, "read_npy", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             run("cumsum", "x.npy")
 

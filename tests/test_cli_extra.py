@@ -104,7 +104,7 @@ class TestTables:
         assert columns([["[red]a[/red]", "\x1b[2Jb\nc"]]) == ["[red]a[/red]  \\x1b[2Jb\\nc"]
 
 
-def missing_library(total: int) -> None:
+def missing_library(*_: object) -> None:
     raise ImportError("rich")
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "open_streams",
     "say",
     "silence",
+    "unwritable",
     "warn",
 ]
 
@@ -104,7 +105,7 @@ def say(text: str) -> None:
     try:
         print(text)
     except OSError as error:
-        raise _unwritable(error) from error
+        raise unwritable(error) from error
 
 
 def flush() -> None:
@@ -120,10 +121,11 @@ def flush() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        raise _unwritable(error) from error
+        raise unwritable(error) from error
 
 
-def _unwritable(error: OSError) -> Exception:
+def unwritable(error: OSError) -> Exception:
+    """Return the error that says why standard output cannot be written to; discard what it still holds."""
     silence(sys.stdout)
     if isinstance(error, BrokenPipeError):
         return ReaderGoneError()
@@ -219,19 +221,23 @@ class Progress:
     total : int
         The steps until the end.
     noun : str
-        What a step is, as lines say it.
+        What a step is, as lines say it; of bytes the rate is shown, too.
+    begin : int, optional
+        The steps that were done before.
     """
 
-    def __init__(self, total: int, noun: str) -> None:
-        self._total, self._noun = total, noun
+    def __init__(self, total: int, noun: str, begin: int = 0) -> None:
+        self._total, self._noun, self._begin = total, noun, begin
+        self._data = noun == "byte"
         self._bar: Any = None
         self._next = 0.0
         self._started = time.monotonic()
-        # Who runs this in a shell's loop wants no line of a few steps.
-        self._next_line = self._started + (_LINE_SECONDS if total < _WORTH_SAYING else 0.0)
+        # Who runs this in a shell's loop wants no line of a few steps, nor of a few bytes.
+        soon = total >= _WORTH_SAYING and not self._data
+        self._next_line = self._started + (0.0 if soon else _LINE_SECONDS)
         if sys.stderr.isatty():
             with suppress(ImportError):
-                self._bar = _bar(total)
+                self._bar = _bar(total, begin, self._data)
 
     def __enter__(self) -> Progress:
         return self
@@ -253,7 +259,7 @@ class Progress:
         if self._bar is None:
             if now >= self._next_line:
                 self._next_line = now + _LINE_SECONDS
-                note(f"{done} of {count(self._total, self._noun)}{self._left(done, now)}: {what}")
+                note(f"{self._amount(done, now)}{self._left(done, now)}: {what}")
             return
         if now < self._next and not at_once:
             return
@@ -268,11 +274,18 @@ class Progress:
 
         self._draw(draw)
 
+    def _amount(self, done: int, now: float) -> str:
+        """Say how much is done, and of bytes how many a second."""
+        if not self._data:
+            return f"{done} of {count(self._total, self._noun)}"
+        rate = (done - self._begin) / max(now - self._started, 1e-9)
+        return f"{done / 1e6:.0f} of {self._total / 1e6:.0f} MB, {rate / 1e6:.0f} MB/s"
+
     def _left(self, done: int, now: float) -> str:
         """Say how much time is left if the other steps take as long as those that are done."""
-        if not done:
+        if done <= self._begin:
             return ""
-        seconds = (now - self._started) * (self._total - done) / done
+        seconds = (now - self._started) * (self._total - done) / (done - self._begin)
         return f", about {seconds:.0f} s left" if seconds < 100 else f", about {seconds / 60:.0f} min left"
 
     def _draw(self, draw: Callable[[], object]) -> None:
@@ -282,15 +295,18 @@ class Progress:
             self._bar = None
 
 
-def _bar(total: int) -> Any:
+def _bar(total: int, begin: int, data: bool) -> Any:
     from rich import progress
     from rich.console import Console
     from rich.table import Column
 
     name = progress.TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, ratio=1))
+    amount: list[progress.ProgressColumn] = [progress.TextColumn("{task.completed} of {task.total}")]
+    if data:
+        amount = [progress.DownloadColumn(), progress.TransferSpeedColumn()]
     bar = progress.Progress(
         progress.BarColumn(20),
-        progress.TextColumn("{task.completed} of {task.total}"),
+        *amount,
         progress.TimeRemainingColumn(elapsed_when_finished=True),
         name,
         console=Console(stderr=True),
@@ -300,5 +316,5 @@ def _bar(total: int) -> Any:
         redirect_stderr=False,
         expand=True,
     )
-    bar.add_task("", total=max(total, 1))
+    bar.add_task("", total=max(total, 1), completed=begin)
     return bar

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +18,21 @@ from numpy.typing import NDArray
 
 from ..dtypes import ELEMENT_TYPES
 from ..errors import AxisError
+from ..layout import resolve_axis
 from ..planning.problem import OPERATORS
 from .console import CommandError, one_line, say
-from .files import Format, check_output, input_format, output_format, read_npy, replacing, write_npy
+from .files import (
+    STANDARD,
+    Format,
+    check_output,
+    input_format,
+    output_format,
+    read_npy,
+    replacing,
+    standard_output,
+    write_npy,
+)
+from .npz_files import Archive, read_archive, write_archive
 from .summary import describe, summarize
 from .table import Table, array_table
 
@@ -25,6 +40,15 @@ if TYPE_CHECKING:
     from ..runtime.device import Device
 
 __all__ = ["add_arguments", "add_problem", "problem_given", "run"]
+
+_MEMORY = 1 << 30
+"""Of a run, if --memory is not given."""
+_LEAST_MEMORY = 1 << 20
+"""A block of four tiles of the widest elements, with its results."""
+_MOST_TIMES = 18
+"""How often its bytes an array can need at most: twice one byte an element, and a result of eight."""
+_UNITS = {"": 1, **{f"{prefix}B": 1000**n for n, prefix in enumerate("KMGT", 1)}}
+_UNITS |= {f"{prefix}{end}": 1024**n for n, prefix in enumerate("KMGT", 1) for end in ("iB", "i", "")} | {"B": 1}
 
 MODES = ("half_even", "toward_zero", "half_away")
 _SCAN_EXAMPLES = """\
@@ -34,7 +58,8 @@ examples:
   dmlgpu {name} rain.csv                    show a summary
   dmlgpu {name} rain.csv -o totals.csv      write the result
   dmlgpu {name} rain.csv --columns 'Jan, Feb' --missing 0 -o totals.csv
-  dmlgpu {name} cube.npy --axis 1 --exclusive -o result.npy"""
+  dmlgpu {name} cube.npy --axis 1 --exclusive -o result.npy
+  dmlgpu {name} big.npy --axis 0 -o result.npy --memory 4GiB --resume"""
 
 _ROUND_EXAMPLES = """\
 Round the floating-point numbers in a file to integers; their type stays the
@@ -49,7 +74,15 @@ examples:
 _FILES = """\
 .npy files:
   Arrays of up to 8 dimensions of integers or floating-point numbers; the shape
-  is kept. Python objects are never loaded.
+  and the order (C or Fortran) are kept. Python objects are never loaded.
+  With -o and a .npy file, an array that may not fit into --memory is read,
+  computed and written block by block, with the same bits. What is done is
+  recorded every few seconds: --resume goes on after a kill.
+  - is a .npy file on standard input or output:
+    ssh far cat big.npy | dmlgpu cumsum - --axis 0 -o totals.npy
+
+.npz files:
+  Each array is processed on its own; --axis counts for all of them.
 
 .csv files:
   UTF-8, separated by commas, semicolons or tabs, whichever the first line has
@@ -73,6 +106,9 @@ _FILES = """\
   .csv and .parquet files need the extra 'cli' of dmlgpu, which brings pyarrow:
   python -m pip install 'dmlgpu[cli]'
 
+  .npz, .csv and .parquet files are read whole: --memory, if it is given, is the
+  most that they may take.
+
 output files:
   A result is written beside its place, flushed to the disk and then renamed:
   the place has the old file or the new one, whatever happens. Owner and
@@ -85,7 +121,10 @@ _SCAN_ROWS = """Each column of numbers is processed down its rows;
 _ROUND_ROWS = """Each column of numbers is rounded; integers stay as
   they are."""
 
-Result = NDArray[Any] | Table
+_OPTIONS = ("command", "axis", "exclusive", "reverse", "include_initial", "dtype", "precision", "mode")
+"""The options on which a result depends."""
+
+Result = NDArray[Any] | Table | Archive
 _Compute = Callable[[NDArray[Any], int | None], NDArray[Any]]
 
 
@@ -114,13 +153,28 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_files(parser: ArgumentParser) -> None:
-    parser.add_argument("input", metavar="INPUT", help="a .npy, .csv or .parquet file")
+    parser.add_argument(
+        "input", metavar="INPUT", help="a .npy, .npz, .csv or .parquet file; - is a .npy file on standard input"
+    )
     parser.add_argument(
         "-o",
         "--output",
         metavar="OUTPUT",
-        help="write the result to this .npy, .csv or .parquet file (tables: 1 or 2 dimensions), perhaps the input; an "
-        "existing file is replaced once the result is complete; by default a summary is printed",
+        help="write the result to this .npy, .csv or .parquet file (tables: 1 or 2 dimensions; .npz for .npz), perhaps "
+        "the input; an existing file is replaced once the result is complete; - is a .npy file on standard output; by "
+        "default a summary is printed",
+    )
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        type=_size_of,
+        help="memory to take for the data, such as 500MB or 4GiB; larger .npy files go block by block, 1GiB by default",
+    )
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with what an earlier run with the same options left when it was killed, and keep what is done if "
+        "this one ends early; from the start if there is nothing",
     )
 
 
@@ -203,6 +257,18 @@ def _add_table(parser: ArgumentParser) -> None:
     )
 
 
+def _size_of(text: str) -> int:
+    """Read an amount of memory."""
+    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,3})?) ?([A-Za-z]*)", text)
+    units = {name.lower(): factor for name, factor in _UNITS.items()}
+    if found is None or found[2].lower() not in units:
+        raise ArgumentTypeError(f"{text!r} is no amount of memory, such as 500MB or 4GiB")
+    size = int(float(found[1]) * units[found[2].lower()])
+    if size < _LEAST_MEMORY:
+        raise ArgumentTypeError(f"{text!r} is {size} bytes, and 1MiB is the least")
+    return size
+
+
 def _names(text: str) -> list[str]:
     """Split names at commas and the spaces behind them; a name with a comma may be quoted as in a .csv file."""
     try:
@@ -226,45 +292,145 @@ def run(arguments: Namespace) -> int:
     source = Path(arguments.input)
     target = None if arguments.output is None else Path(arguments.output)
     kind = input_format(source)
-    for table_kind in {kind, kind if target is None else check_output(target)} - {"npy"}:
-        _table_files(table_kind)
-    result: Result
-    if kind == "npy":
-        result, device = _run_array(source, target, arguments)
-    else:
-        result, device = _run_table(source, kind, arguments)
+    written = kind if target is None else check_output(target)
+    _check_files(source, kind, target, written, arguments)
     how = _how(arguments, kind)
-    if target is None:
-        say(summarize(f"{how} of {one_line(source)}", result, device.summary))
+    name = "standard input" if source == STANDARD else one_line(source)
+    if target is not None and (kind, written) == ("npy", "npy") and _is_large(source, arguments):
+        said, device = _run_blocks(source, target, arguments)
     else:
+        result, device = _run_whole(source, kind, target, arguments)
+        if target is None:
+            say(summarize(f"{how} of {name}", result, device.summary))
+            return 0
         _write(target, result)
-        say(f"wrote {one_line(target)}: {how} of {one_line(source)}, {describe(result)}, on {device.summary}")
+        said = describe(result)
+    if target != STANDARD:
+        say(f"wrote {one_line(target)}: {how} of {name}, {said}, on {device.summary}")
     return 0
 
 
-def _run_array(source: Path, target: Path | None, arguments: Namespace) -> tuple[NDArray[Any], Device]:
-    if arguments.columns is not None or arguments.header != "auto" or arguments.missing is not None:
+def _check_files(source: Path, kind: Format, target: Path | None, written: Format, arguments: Namespace) -> None:
+    """Refuse formats that do not go together, and find what reads and writes them."""
+    for table_kind in {kind, written} - {"npy", "npz"}:
+        _table_files(table_kind)
+    if (kind == "npz") != (written == "npz"):
         raise CommandError(
-            "--columns and --missing are for .csv and .parquet files, and --header for .csv files; "
-            f"{source} is an array"
+            f"{source} and {target}: the arrays of a .npz file go into another .npz file, and only they; give -o a "
+            f"name with {'.npz' if kind == 'npz' else '.npy'}"
         )
-    array = read_npy(source)
-    axis = None
-    if arguments.command != "round":
-        axis = arguments.axis
-        if array.ndim == 0:
-            raise CommandError(f"{source} holds a single number, which has no axis to run along")
-        if axis is None and array.ndim > 1:
-            raise CommandError(
-                f"{source} has shape {array.shape}; say along which axis to run, with --axis 0 to {array.ndim - 1}"
-            )
+    if kind != "npy" and arguments.memory is not None and os.stat(source).st_size > arguments.memory:
+        raise CommandError(
+            f"{source} has {os.stat(source).st_size} bytes, is read whole, and --memory allows {arguments.memory}: "
+            "allow more, or convert it to .npy, which goes block by block"
+        )
+    if arguments.resume and (STANDARD in (source, target) or target is None or (kind, written) != ("npy", "npy")):
+        raise CommandError("--resume goes on with a .npy file that is made of another one: give both by their names")
+
+
+def _is_large(source: Path, arguments: Namespace) -> bool:
+    """Whether an array may not fit into memory, or is to be resumed."""
+    if source == STANDARD or arguments.output == str(STANDARD) or arguments.resume:
+        return True
+    return _MOST_TIMES * os.stat(source).st_size > (arguments.memory or _MEMORY)
+
+
+def _run_whole(source: Path, kind: Format, target: Path | None, arguments: Namespace) -> tuple[Result, Device]:
+    if kind == "npy":
+        return _run_array(source, target, arguments)
+    if kind == "npz":
+        return _run_archive(source, arguments)
+    return _run_table(source, kind, arguments)
+
+
+def _run_blocks(source: Path, target: Path, arguments: Namespace) -> tuple[str, Device]:
+    """Compute an array block by block; return what the result is."""
+    from ..arrays.pieces import Scan
+    from .stream import Task, stream
+
+    _refuse_table_options(source, arguments)
+    compute, device = _operator(arguments)
+    scans = arguments.command != "round"
+    options = {name: getattr(arguments, name, None) for name in _OPTIONS}
+
+    def scan(state: bytes | None) -> Scan:
+        if state is not None:
+            return Scan.resume(state, device=device)
+        return Scan(
+            "sum" if arguments.command == "cumsum" else "product",
+            axis=1,
+            dtype=arguments.dtype,
+            exclusive=arguments.exclusive,
+            reverse=arguments.reverse,
+            precision=getattr(arguments, "precision", "default"),
+            device=device,
+        )
+
+    initial = {"cumsum": 0, "cumprod": 1}[arguments.command] if getattr(arguments, "include_initial", False) else None
+    task = Task(
+        compute,
+        scan,
+        scans and arguments.reverse,
+        initial,
+        options | {"subnormals": dict(device.subnormals()) if scans else None},
+    )
+
+    def along(shape: tuple[int, ...]) -> int | None:
+        return _axis(source, shape, arguments) if scans else None
+
+    memory = arguments.memory or _MEMORY
+    return stream(source, target, along, task, memory, arguments.resume), device
+
+
+def _run_array(source: Path, target: Path | None, arguments: Namespace) -> tuple[NDArray[Any], Device]:
+    _refuse_table_options(source, arguments)
+    array = read_npy(source, arguments.memory)
+    axis = None if arguments.command == "round" else _axis(source, array.shape, arguments)
     if target is not None and output_format(target) != "npy" and array.ndim not in (1, 2):
         raise CommandError(
             f"cannot write {target}: a {target.suffix} file has 1 or 2 dimensions while {source} has {array.ndim}; "
             "write .npy"
         )
     compute, device = _operator(arguments)
-    return compute(array, axis), device
+    return _in_order(compute, array, axis), device
+
+
+def _run_archive(source: Path, arguments: Namespace) -> tuple[Archive, Device]:
+    _refuse_table_options(source, arguments)
+    archive = read_archive(source, arguments.memory)
+    axes = {
+        name: None if arguments.command == "round" else _axis(source / name, array.shape, arguments)
+        for name, array in archive.arrays.items()
+    }
+    compute, device = _operator(arguments)
+    results = {name: _in_order(compute, array, axes[name]) for name, array in archive.arrays.items()}
+    return replace(archive, arrays=results), device
+
+
+def _refuse_table_options(source: Path, arguments: Namespace) -> None:
+    if arguments.columns is not None or arguments.header != "auto" or arguments.missing is not None:
+        raise CommandError(
+            "--columns and --missing are for .csv and .parquet files, and --header for .csv files; "
+            f"{source} is an array"
+        )
+
+
+def _axis(source: Path, shape: tuple[int, ...], arguments: Namespace) -> int:
+    """Return the axis to run along, counted from the start."""
+    if not shape:
+        raise CommandError(f"{source} holds a single number, which has no axis to run along")
+    if arguments.axis is None and len(shape) > 1:
+        raise CommandError(
+            f"{source} has shape {shape}; say along which axis to run, with --axis 0 to {len(shape) - 1}"
+        )
+    return resolve_axis(arguments.axis or 0, len(shape))
+
+
+def _in_order(compute: _Compute, array: NDArray[Any], axis: int | None) -> NDArray[Any]:
+    """Compute an array; the result has the order of its elements in memory, C or Fortran."""
+    if array.flags.f_contiguous and not array.flags.c_contiguous:
+        return compute(array.T, None if axis is None else array.ndim - 1 - axis).T
+    return compute(array, axis)
 
 
 def _table_files(kind: Format) -> Any:
@@ -332,8 +498,11 @@ def _operator(arguments: Namespace) -> tuple[_Compute, Device]:
 
 def _write(target: Path, result: Result) -> None:
     kind = output_format(target)
-    with replacing(target) as file:
-        if kind != "npy":
+    opened: AbstractContextManager[Any] = standard_output() if target == STANDARD else replacing(target)
+    with opened as file:
+        if isinstance(result, Archive):
+            write_archive(file, result)
+        elif kind != "npy":
             table = result if isinstance(result, Table) else array_table(result, f".{kind}")
             _table_files(kind).write_table(file, table)
         else:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .console import columns, count
+from .console import columns, count, one_line
+from .npz_files import Archive
 from .table import Table
 
 __all__ = ["Statistics", "describe", "statistics", "summarize"]
@@ -52,21 +53,23 @@ def statistics(array: NDArray[Any]) -> Statistics:
     return Statistics(least, greatest, nans)
 
 
-def describe(result: NDArray[Any] | Table) -> str:
+def describe(result: NDArray[Any] | Table | Archive) -> str:
     """Return the type and shape of a result, as in 'float32 (4, 3)'."""
+    if isinstance(result, Archive):
+        return count(len(result.arrays), "array")
     if isinstance(result, Table):
         return f"{count(result.rows, 'row')} of {count(len(result.columns), 'column')}"
     return f"{result.dtype} {result.shape}"
 
 
-def summarize(title: str, result: NDArray[Any] | Table, device: str) -> str:
+def summarize(title: str, result: NDArray[Any] | Table | Archive, device: str) -> str:
     """Return a summary of a result.
 
     Parameters
     ----------
     title : str
         What was computed of what.
-    result : NDArray or Table
+    result : NDArray, Table or Archive
         The result.
     device : str
         The adapter that computed it.
@@ -86,17 +89,25 @@ def summarize(title: str, result: NDArray[Any] | Table, device: str) -> str:
         if kept:
             as_text = all(column.is_text for column in result.columns if column.numbers is None)
             lines += ["", f"kept as {'text' if as_text else 'they are'}: {', '.join(kept)}"]
+    elif isinstance(result, Archive):
+        for name, array in result.arrays.items():
+            lines += [f"{one_line(name)}: {describe(array)}", *_array_lines(array), ""]
+        lines.pop()
     else:
-        found = statistics(result)
-        flat = result.reshape(-1)
-        rows = [["first", _sequence(flat[:_SHOWN])]]
-        if flat.size > _SHOWN:
-            rows.append(["last", _sequence(flat[-min(_SHOWN, flat.size - _SHOWN) :])])
-        rows += [["min", _number(found.least)], ["max", _number(found.greatest)]]
-        if found.nans:
-            rows.append(["NaN", f"{found.nans} of {flat.size}"])
-        lines += columns(rows) if flat.size else ["no elements"]
+        lines += _array_lines(result)
     return "\n".join([*lines, "", "-o FILE writes the result."])
+
+
+def _array_lines(array: NDArray[Any]) -> list[str]:
+    found = statistics(array)
+    flat = array.reshape(-1)
+    rows = [["first", _sequence(flat[:_SHOWN])]]
+    if flat.size > _SHOWN:
+        rows.append(["last", _sequence(flat[-min(_SHOWN, flat.size - _SHOWN) :])])
+    rows += [["min", _number(found.least)], ["max", _number(found.greatest)]]
+    if found.nans:
+        rows.append(["NaN", f"{found.nans} of {flat.size}"])
+    return columns(rows) if flat.size else ["no elements"]
 
 
 def _sequence(values: NDArray[Any]) -> str:

@@ -1,0 +1,484 @@
+"""Files larger than the memory that the command line may take have the bits of one call, also after a kill."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dmlgpu
+from dmlgpu.cli import console, files, stream
+from dmlgpu.cli.stream import Block, Cube, Place
+
+from .cli_runner import Run, bits, environment, one_line, process, runner
+from .faulty_os import leftovers
+from .test_pieces import data
+
+MEMORY = 4 << 20
+"""What --memory 4MiB gives; the files below have four times as many bytes."""
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+    return runner(capsys)
+
+
+def in_memory(x: np.ndarray, command: str, options: dict[str, Any], device: dmlgpu.Device) -> np.ndarray:
+    """Return what one call gives, in the input's order in memory."""
+    operators = {"cumsum": dmlgpu.cumulative_sum, "cumprod": dmlgpu.cumulative_prod, "round": dmlgpu.round}
+    made = operators[command](x, device=device, **options)
+    return np.asfortranarray(made) if x.flags.f_contiguous and not x.flags.c_contiguous else made
+
+
+def words(options: dict[str, Any]) -> list[str]:
+    """Return options of a call as those of a command."""
+    made = []
+    for name, value in options.items():
+        made += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return made
+
+
+def saved(array: np.ndarray) -> bytes:
+    np.save("expected.npy", array)
+    return Path("expected.npy").read_bytes()
+
+
+CASES: dict[str, tuple[str, tuple[int, ...], str, str, dict[str, Any]]] = {
+    "a slice in pieces": ("cumsum", (1 << 22,), "C", "float32", {}),
+    "a slice from its end": ("cumsum", (1 << 22,), "C", "float32", {"reverse": True, "include_initial": True}),
+    "rows along the first axis": ("cumsum", (1 << 18, 16), "C", "float32", {"axis": 0, "exclusive": True}),
+    "some columns at a time": ("cumsum", (9_000, 466), "C", "float32", {"axis": 0, "include_initial": True}),
+    "columns from their end": ("cumprod", (9_001, 466), "C", "float32", {"axis": 0, "reverse": True}),
+    "short wide columns": ("cumsum", (3, 1_400_000), "C", "float32", {"axis": 0, "precision": "compensated"}),
+    "the middle axis": ("cumsum", (3, 14_000, 100), "C", "float32", {"axis": 1, "include_initial": True}),
+    "slices of the middle axis": ("cumsum", (700, 60, 100), "C", "float32", {"axis": -2, "reverse": True}),
+    "many slices": ("cumsum", (1 << 19, 8), "C", "float32", {"axis": 1}),
+    "Fortran order, first": ("cumsum", (1 << 12, 1 << 10), "F", "float32", {"axis": 0}),
+    "Fortran order, last": ("cumsum", (100, 14_000, 3), "F", "float32", {"axis": 2, "reverse": True}),
+    "Fortran order, middle": ("cumprod", (100, 14_000, 3), "F", "float32", {"axis": 1, "include_initial": True}),
+    "wide results": ("cumsum", (1 << 24,), "C", "int8", {}),
+    "rounding": ("round", (1 << 21,), "C", "float64", {"mode": "half_away"}),
+    "rounding in Fortran order": ("round", (1 << 10, 1 << 11), "F", "float64", {}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_file_four_times_as_large_as_the_memory(run: Run, device: dmlgpu.Device, case: str) -> None:
+    command, shape, order, dtype, options = CASES[case]
+    x = np.asarray(data(np.random.default_rng(1), dtype, shape, command == "cumprod"), order=order)  # type: ignore[call-overload]
+    assert x.nbytes >= 4 * MEMORY - (1 << 20)
+    np.save("x.npy", x)
+    status, out, err = run(command, "x.npy", "-o", "y.npy", "--memory", "4MiB", *words(options))
+    assert (status, err) == (0, "")
+    expected = in_memory(x, command, options, device)
+    assert f"{expected.dtype} {expected.shape}, on {device.summary}" in out
+    assert Path("y.npy").read_bytes() == saved(expected)
+    assert leftovers(Path()) == []
+
+
+PEAK = """
+import resource, sys
+from dmlgpu.cli import main
+assert main(sys.argv[1:]) == 0
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has other units elsewhere")
+@pytest.mark.parametrize("shape", [(1 << 24,), (1 << 21, 8), (16_384, 1024)], ids=str)
+def test_the_memory_stays_below_its_limit(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    """Against a run on a few elements, which opens the device and compiles the same kernels."""
+    np.save(tmp_path / "small.npy", np.ones((9000, *shape[1:]), np.float32))
+    np.save(tmp_path / "large.npy", np.ones(shape, np.float32))
+    peaks = []
+    for name in ("small.npy", "large.npy"):
+        command = ("cumsum", name, "--axis", "0", "-o", "y.npy", "--memory", "16MiB")
+        status, out, err = process(*command, folder=tmp_path, code=("-c", PEAK))
+        assert status == 0, err
+        peaks.append(int(out.splitlines()[-1]))
+    assert peaks[1] - peaks[0] <= 16 << 20
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_cutting_covers_every_element_once(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    cube = Cube(*(int(random.choice([0, 1, 2, 7, 5000])) for _ in range(3)))
+    cube = Cube(cube.outer, int(random.choice([1, 4096, 4097, 13_000])), min(cube.inner, 60))
+    cube = cube if cube.elements < 1 << 21 else Cube(2, cube.length, cube.inner)
+    most = int(random.choice([4096, 5000, 20_000, 90_000]))
+    reverse = bool(random.integers(2))
+    seen, sequential = np.zeros(cube.elements, np.uint8), cube.is_sequential(most, reverse)
+    place, last = Place(), 0
+    while True:  # each block from the place that the one before it left
+        block = next(cube.blocks(int(most), place), None)
+        if block is None:
+            break
+        assert np.prod(block.shape) <= max(most, cube.length * cube.inner * (cube.length < 4096))
+        runs = list(cube.runs(block, reverse))
+        assert sum(count for _, count in runs) == np.prod(block.shape)
+        assert not sequential or runs[0][0] == last
+        for first, count in runs:
+            seen[first : first + count] += 1
+            last = first + count
+        place = cube.after(block)
+        assert cube.done(place) == seen.sum()
+        most += int(random.integers(2)) * 5000  # another --memory
+    assert (seen == 1).all()
+
+
+# Going on
+
+
+KILLED = """
+import os, signal, sys
+from dmlgpu.cli import main, stream
+stream.CHECKPOINT_SECONDS = 0.0
+at, how = int(sys.argv.pop(1)), int(sys.argv.pop(1))
+real, records = stream._Output.keep, 0
+def keep(output, record):
+    global records
+    records += 1
+    real(output, record)
+    if records == at:
+        os.kill(os.getpid(), how)
+stream._Output.keep = keep
+sys.exit(main())
+"""
+SCAN = ("cumsum", "x.npy", "-o", "y.npy", "--axis", "0", "--memory", "4MiB")
+
+
+def killed(folder: Path, *command: str, at: int, how: signal.Signals = signal.SIGKILL) -> None:
+    """Run a command in a process that is killed after its so many-th record."""
+    status, out, err = process(str(at), str(int(how)), *command, folder=folder, code=("-c", KILLED))
+    said = "dmlgpu: error: interrupted\n" if how == signal.SIGINT else ""
+    assert (status, out, err) == (-how, "", said)
+
+
+def columns() -> np.ndarray:
+    """Return some columns of 13,000 rows, which are scanned 32 at a time in pieces of 4096 rows."""
+    return data(np.random.default_rng(2), "float32", (13_000, 80), False)
+
+
+@pytest.fixture
+def x(run: Run) -> np.ndarray:
+    """Give columns that are in the file x.npy."""
+    made = columns()
+    np.save("x.npy", made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def killed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder in which a run was killed after its fourth record."""
+    folder = tmp_path_factory.mktemp("killed")
+    np.save(folder / "x.npy", columns())
+    killed(folder, *SCAN, at=4)
+    return folder
+
+
+@pytest.fixture
+def left(run: Run, killed_folder: Path, tmp_path: Path) -> Path:
+    """Give the unfinished file of that run, in this test's own folder."""
+    shutil.copytree(killed_folder, tmp_path, dirs_exist_ok=True)
+    (found,) = leftovers(tmp_path)
+    return found
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
+@pytest.mark.parametrize(
+    ("at", "elements", "memory"),
+    [
+        (1, 4096 * 32, "4MiB"),
+        (6, (13_000 + 8192) * 32, "9MiB"),
+        (9, 13_000 * 64 + 8192 * 16, "1MiB"),
+        (10, 13_000 * 80, "4MiB"),
+    ],
+)
+def test_a_killed_run_goes_on(
+    run: Run, x: np.ndarray, device: dmlgpu.Device, tmp_path: Path, at: int, elements: int, memory: str
+) -> None:
+    """From the last record, also with another amount of memory; what was there is not written again."""
+    killed(tmp_path, *SCAN, at=at)
+    (left,) = leftovers(tmp_path)
+    with left.open("r+b") as file:  # an element of the first block, which nobody looks at again
+        file.seek(128 + 4 * 7)
+        file.write(np.float32(-77).tobytes())
+    status, _, err = run(*SCAN[:-1], memory, "--resume")
+    assert (status, err) == (0, f"dmlgpu: note: going on after {100 * elements // x.size} % of x.npy\n")
+    expected = in_memory(x, "cumsum", {"axis": 0}, device)
+    expected[0, 7] = -77
+    assert Path("y.npy").read_bytes() == saved(expected)
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_what_is_done_stays_after_a_signal_if_it_is_to_be_resumed(
+    run: Run, x: np.ndarray, device: dmlgpu.Device, tmp_path: Path, how: signal.Signals
+) -> None:
+    Path("y.npy").write_bytes(b"old")
+    killed(tmp_path, *SCAN, at=3, how=how)
+    assert leftovers(tmp_path) == []
+    killed(tmp_path, *SCAN, "--resume", at=3, how=how)
+    assert len(leftovers(tmp_path)) == 1
+    assert Path("y.npy").read_bytes() == b"old"
+    assert run(*SCAN, "--resume").err.startswith("dmlgpu: note: going on after ")
+    assert Path("y.npy").read_bytes() == saved(in_memory(x, "cumsum", {"axis": 0}, device))
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
+@pytest.mark.parametrize("torn", ["the last record", "both records", "its header"])
+def test_what_was_not_safely_written_is_done_again(
+    run: Run, left: Path, device: dmlgpu.Device, tmp_path: Path, torn: str
+) -> None:
+    x = columns()
+    end = 128 + x.nbytes  # the fourth record is in the first slot
+    with left.open("r+b") as file:
+        for place in {"the last record": [end], "both records": [end, end + stream._SLOT], "its header": [0]}[torn]:
+            file.seek(place + 100)
+            file.write(b"\0\0")
+    status, _, err = run(*SCAN, "--resume")
+    said = f"dmlgpu: note: going on after {100 * 12_288 * 32 // x.size} % of x.npy\n"
+    assert (status, err) == (0, said if torn == "the last record" else "")
+    assert Path("y.npy").read_bytes() == saved(in_memory(x, "cumsum", {"axis": 0}, device))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--axis", "1"], "was made with axis 0, and this run has axis 1"),
+        (["--axis", "0", "--reverse"], "was made with reverse False, and this run has reverse True"),
+        (["--axis", "0", "--dtype", "float64"], "was made with dtype None, and this run has dtype float64"),
+        (["--axis", "0", "--include-initial"], "was made with include_initial False, and this run has"),
+    ],
+)
+def test_other_options_are_refused(
+    run: Run, left: Path, device: dmlgpu.Device, tmp_path: Path, options: list[str], said: str
+) -> None:
+    x = columns()
+    status, out, err = run("cumsum", "x.npy", "-o", "y.npy", "--memory", "4MiB", "--resume", *options)
+    assert (status, out) == (2, "")
+    assert said in one_line(err)
+    assert "give the same options, or leave --resume out to start again" in err
+    assert run(*SCAN, "--resume").status == 0  # nothing is lost
+    assert Path("y.npy").read_bytes() == saved(in_memory(x, "cumsum", {"axis": 0}, device))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
+@pytest.mark.parametrize("change", ["time", "size", "type"])
+def test_a_changed_input_is_refused(run: Run, left: Path, tmp_path: Path, change: str) -> None:
+    x = columns()
+    np.save("x.npy", {"time": x, "size": x[:-1], "type": x.view(np.int32)}[change])
+    os.utime("x.npy", (1, 1))
+    status, out, err = run(*SCAN, "--resume")
+    assert (status, out) == (2, "")
+    assert "its input has changed since; leave --resume out to start again" in one_line(err)
+    assert len(leftovers(tmp_path)) == 1
+    assert run(*SCAN).status == 0  # from the start
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
+def test_another_treatment_of_subnormal_numbers_is_refused(
+    run: Run, left: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dmlgpu.Device, "subnormals", lambda self: {"sum": None})
+    assert "made with subnormals {'sum': " in one_line(run(*SCAN, "--resume").err)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows removes no open files anyway")
+@pytest.mark.parametrize("resume", [[], ["--resume"]], ids=["anew", "resumed"])
+def test_two_processes_do_not_write_one_file(run: Run, x: np.ndarray, tmp_path: Path, resume: list[str]) -> None:
+    with files.continuing(Path("y.npy"), resume=False) as file:
+        file.write(b"first")
+        status, _, err = run(*SCAN, *resume)
+        assert status == 2
+        assert "cannot write y.npy: another process is writing it in blocks; wait for its end" in one_line(err)
+    assert Path("y.npy").read_bytes() == b"first"
+
+
+def test_nothing_to_go_on_from_is_a_start(run: Run, x: np.ndarray, device: dmlgpu.Device) -> None:
+    assert run(*SCAN, "--resume")[::2] == (0, "")
+    assert Path("y.npy").read_bytes() == saved(in_memory(x, "cumsum", {"axis": 0}, device))
+
+
+def test_a_foreign_file_is_not_gone_on_with(run: Run, x: np.ndarray, tmp_path: Path) -> None:
+    with files.continuing(Path("y.npy"), resume=False):
+        (name,) = leftovers(tmp_path)
+    Path("elsewhere").write_bytes(b"mine")
+    os.link("elsewhere", name)
+    assert "is not what an earlier run left; remove it" in one_line(run(*SCAN, "--resume").err)
+    assert Path("elsewhere").read_bytes() == b"mine"
+
+
+# Standard input and output
+
+
+@pytest.mark.parametrize(
+    ("shape", "order", "options"),
+    [
+        ((13_000, 8), "C", ["--axis", "0", "--memory", "1MiB"]),
+        ((13_000, 8), "C", ["--axis", "0", "--memory", "1MiB", "--reverse"]),
+        ((13_000, 80), "F", ["--axis", "1", "--memory", "1MiB"]),
+        ((0, 3), "C", ["--axis", "0", "--include-initial"]),
+        ((7,), "C", []),
+    ],
+    ids=str,
+)
+def test_a_pipe_on_either_side(tmp_path: Path, device: dmlgpu.Device, shape: Any, order: Any, options: Any) -> None:
+    x = np.asarray(data(np.random.default_rng(3), "float32", shape, False), order=order)
+    np.save(tmp_path / "x.npy", x)
+    done = subprocess.run(
+        [sys.executable, "-m", "dmlgpu", "cumsum", "-", "-o", "-", *options],
+        cwd=tmp_path,
+        env=environment(),
+        input=(tmp_path / "x.npy").read_bytes(),
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0
+    assert not [line for line in done.stderr.decode().splitlines() if "computing on the CPU" not in line]
+    (tmp_path / "y.npy").write_bytes(done.stdout)
+    names = {"include_initial": "--include-initial" in options, "reverse": "--reverse" in options}
+    axis = 0 if x.ndim == 1 else int(options[1])
+    expected = dmlgpu.cumulative_sum(x, axis=axis, device=device, **names)
+    found = np.load(tmp_path / "y.npy")
+    assert bits(found) == bits(expected)
+    assert found.flags.f_contiguous == (order == "F" or min(found.shape) <= 1 or found.ndim == 1 or not found.size)
+
+
+def piped(folder: Path, *command: str, content: bytes) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "dmlgpu", *command],
+        cwd=folder,
+        env=environment(),
+        input=content,
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.mark.parametrize("columns", [8, 80])
+def test_a_pipe_that_ends_early(tmp_path: Path, columns: int) -> None:
+    np.save(tmp_path / "x.npy", np.ones((13_000, columns), np.float32))
+    content = (tmp_path / "x.npy").read_bytes()[:-5]
+    status, err = piped(tmp_path, "cumsum", "-", "-o", "y.npy", "--axis", "0", "--memory", "1MiB", content=content)
+    assert status == 2
+    assert re.search(r"- is damaged or truncated: it ends 5 bytes early", one_line(err))
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+
+
+def test_standard_input_has_a_summary_too(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.arange(5))
+    done = subprocess.run(
+        [sys.executable, "-m", "dmlgpu", "cumsum", "-"],
+        env=environment(),
+        input=(tmp_path / "x.npy").read_bytes(),
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.stdout.startswith(b"cumsum of standard input: int64 (5,)\n")
+
+
+# What is shown
+
+
+def test_progress_is_a_line_now_and_then(run: Run, x: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console, "_LINE_SECONDS", 0.0)
+    status, _, err = run(*SCAN)
+    assert status == 0
+    lines = err.splitlines()
+    assert len(lines) == 10  # one a block
+    for line in lines:
+        assert re.fullmatch(r"dmlgpu: note: \d of 4 MB, \d+ MB/s, about \d+ (s|min) left: x\.npy", line), line
+    assert lines[-1].startswith("dmlgpu: note: 4 of 4 MB, ")
+
+
+def test_progress_is_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "100")
+    with console.Progress(8_000_000, "byte", 1_000_000) as progress:
+        progress.show(4_000_000, "x.npy")
+    assert "4.0/8.0 MB" in capsys.readouterr().err
+
+
+# What does not fit
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("cumsum x.npy -o y.npy --memory 1gig", "'1gig' is no amount of memory, such as 500MB or 4GiB"),
+        ("cumsum x.npy -o y.npy --memory -1", "'-1' is no amount of memory, such as 500MB or 4GiB"),
+        ("cumsum x.npy -o y.npy --memory 64KiB", "'64KiB' is 65536 bytes, and 1MiB is the least"),
+        ("cumsum x.npy --axis 0 --resume", "--resume goes on with a .npy file that is made of another one"),
+        ("cumsum x.npy --axis 0 -o y.csv --resume", "--resume goes on with a .npy file that is made of another one"),
+        ("cumsum x.npy --axis 0 --memory 2MiB", "x.npy takes 16640000 bytes with its result, and --memory allows"),
+        ("cumsum x.npy --axis 2 -o y.npy --memory 2MiB", "axis 2 is out of range"),
+        ("cumsum x.npy -o y.npy --memory 2MiB", "say along which axis to run, with --axis 0 to 1"),
+        (
+            "cumsum x.npy -o y.npy --memory 2MiB --axis 0 --header no",
+            "--columns and --missing are for .csv and .parquet files",
+        ),
+        (
+            "cumsum x.npy -o y.npy --memory 2MiB --axis 0 --precision compensated --dtype float64",
+            "precision is 'compensated'",
+        ),
+        ("cumsum x.csv --memory 1MiB", "x.csv has 2000001 bytes, is read whole, and --memory allows 1048576"),
+    ],
+)
+def test_what_cannot_be(run: Run, x: np.ndarray, command: str, message: str) -> None:
+    Path("x.csv").write_text("1\n" * 1_000_000 + "2")
+    status, out, err = run(*command.split())
+    assert (status, out) == (2, "")
+    assert message in one_line(err)
+    assert leftovers(Path()) == []
+    assert not Path("y.npy").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1MiB", 1 << 20), ("1.5G", 3 << 29), ("500MB", 500_000_000), ("500 mb", 500_000_000), ("2097152", 2 << 20)],
+)
+def test_amounts_of_memory(text: str, size: int) -> None:
+    from dmlgpu.cli import parse
+
+    assert parse(["round", "x.npy", "--memory", text]).memory == size
+
+
+def test_an_input_that_shrinks_meanwhile(run: Run, x: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = stream._Job._compute
+
+    def compute(self: Any, block: Block, array: np.ndarray) -> Any:
+        os.truncate("x.npy", 3_000_000)
+        return real(self, block, array)
+
+    monkeypatch.setattr(stream._Job, "_compute", compute)
+    status, out, err = run(*SCAN)
+    assert (status, out) == (2, "")
+    assert "x.npy changed while it was read; run this again once it is complete" in one_line(err)
+    assert leftovers(Path()) == []
+
+
+def test_a_bool_is_0_or_1(run: Run) -> None:
+    x = np.zeros(3_000_000, np.uint8)
+    x[2_000_001] = 9
+    np.save("x.npy", x.view(np.bool_))
+    status, _, err = run("cumsum", "x.npy", "-o", "y.npy", "--memory", "4MiB")
+    assert status == 2
+    assert "x.npy is damaged: element 2000001 in the file's order is 9, where a bool is 0 or 1" in one_line(err)
