@@ -48,6 +48,8 @@ GALLERY = {
     "demo": "Fifty years of the US economy in a running product, a running sum and a rounding.",
     "growth": "Forty years of savings in 20,000 futures: running products of a table, from both ends.",
     "numpy_face": "NumPy arrays in and out, and arrays that stay on the device.",
+    "large_file": "A file larger than the memory that may be used, on the command line.",
+    "dask_cluster": "A dask array and an xarray on a cluster of processes, with the bits of one call.",
     "directml_structs": "DirectML's structs, and what a mistake in them says.",
     "directml_hello": "DirectML's own way: operators, binding tables and a command recorder.",
     "directmlx": "A small graph builder over DirectML's operators.",

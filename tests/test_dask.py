@@ -12,7 +12,7 @@ import dask.array as da
 import numpy as np
 import pytest
 import xarray
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Nanny, Scheduler, SpecCluster
 
 import dmlgpu
 from dmlgpu.arrays import chunked
@@ -166,6 +166,26 @@ def test_processes_and_a_worker_that_dies(device: dmlgpu.Device, client: Any, tm
     lazy = dmlgpu.cumulative_sum(chunks.map_blocks(deadly, dtype=x.dtype), device=ADAPTER)
     found = client.compute(lazy, retries=3).result(timeout=120)
     assert killed.exists()
+    assert same_bits(found, dmlgpu.cumulative_sum(x, device=device))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_worker_for_each_device(device: dmlgpu.Device) -> None:
+    """Each worker's environment names its own, as for two GPUs of one machine."""
+    kept = device.subnormals()
+    alike = [adapter.index for adapter in dmlgpu.devices() if dmlgpu.Device(adapter.index).subnormals() == kept]
+    chosen = (alike * 2)[:2]
+    options: dict[str, Any] = {"nthreads": 1}
+    workers = {
+        i: {"cls": Nanny, "options": options | {"env": {"DMLGPU_ADAPTER": str(index)}}}
+        for i, index in enumerate(chosen)
+    }
+    scheduler = {"cls": Scheduler, "options": {"dashboard": False, "dashboard_address": ":0"}}
+    x = np.random.default_rng(8).standard_normal(200_000).astype(np.float32)
+    with SpecCluster(workers=workers, scheduler=scheduler) as cluster, Client(cluster) as connected:
+        summaries = connected.run(lambda: dmlgpu.default_device().summary)
+        found = connected.compute(dmlgpu.cumulative_sum(da.from_array(x, chunks=17_000))).result(timeout=240)
+    assert sorted(summaries.values()) == sorted(dmlgpu.devices()[index].summary for index in chosen)
     assert same_bits(found, dmlgpu.cumulative_sum(x, device=device))
 
 

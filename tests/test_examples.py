@@ -144,3 +144,15 @@ def test_directml_structs_computes_and_shows_an_error(tmp_path: Path) -> None:
     assert f"halves\n{np.floor(x / 2 + 0.5)}\n" in output
     assert "0x80070057: " in output
     assert "FLOAT16 while tensor 'InputTensor' has DataType DML_TENSOR_DATA_TYPE_FLOAT32" in output
+
+
+def test_large_file_has_the_bits_of_one_call(tmp_path: Path) -> None:
+    output = run("large_file.py", "--mebibytes", "8", "--memory", "2MiB", cwd=tmp_path)
+    assert output == "x.npy: 8 MiB, scanned with 2MiB of memory\ny.npy has the bits of one call: True\n"
+
+
+def test_dask_cluster_has_the_bits_of_one_call(tmp_path: Path) -> None:
+    output = run("dask_cluster.py", "--rows", "200000", cwd=tmp_path)
+    assert "32 chunks on 2 processes have the bits of one call: True\n" in output
+    assert "so has the xarray, with dimensions ('time', 'place'): True\n" in output
+    assert "dask.array.cumsum differs from numpy.cumsum in " in output
