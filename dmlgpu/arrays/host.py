@@ -59,7 +59,8 @@ def host_empty(sizes: Sequence[int], element: ElementType) -> NDArray[Any]:
         return np.empty(sizes, element.dtype)
     except MemoryError as error:
         raise HostMemoryError(
-            f"this process has no memory for a NumPy array of shape {tuple(sizes)} and dtype {element}: work in parts"
+            f"this process has no memory for a NumPy array of shape {tuple(sizes)} and dtype {element}: scan it "
+            "in pieces with dmlgpu.Scan, or work in parts"
         ) from error
 
 

@@ -182,7 +182,7 @@ class IDMLCompiledOperator(IDMLDispatchable):
                 raise out_of_memory(
                     f"IDMLDevice::CompileOperator: {self._label()}: tensor '{field}' has TotalTensorSizeInBytes "
                     f"{tensor.TotalTensorSizeInBytes} while the largest buffer of the device has {limit} bytes "
-                    "(max-buffer-size); split the tensor, or choose another device"
+                    "(max-buffer-size); work on it in parts, or choose another device"
                 )
         problem = operator.problem()
         self._chunks = any_placement(problem, runtime.limits)

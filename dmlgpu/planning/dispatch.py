@@ -140,7 +140,7 @@ def grid_of(workgroups: int, limits: Limits) -> tuple[int, int, int]:
     if rows > limits.rows:
         raise ArgumentError(
             f"a dispatch needs {workgroups} workgroups, and the device allows {limits.workgroups} times {limits.rows}: "
-            "allow more, split the arrays, or choose another device"
+            "allow more, scan in pieces with dmlgpu.Scan, or choose another device"
         )
     return -(-workgroups // rows), rows, 1
 

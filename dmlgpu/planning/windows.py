@@ -283,7 +283,7 @@ def windows(
     if count > MAX_WINDOWS:
         raise ArgumentError(
             f"the arrays would have to be cut into {count} parts that the device can bind, and at most {MAX_WINDOWS} "
-            "are supported: split the arrays, lay their elements closer together, or choose another device"
+            "are supported: scan in pieces with dmlgpu.Scan, lay the elements closer together, or choose another device"
         )
     for corner in product(*starts):
         cut = [

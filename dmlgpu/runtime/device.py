@@ -79,7 +79,8 @@ def named(error: wgpu.GPUError, summary: str) -> DmlGpuError:
     """Return this package's error for an error of wgpu on a device that is not lost."""
     if is_out_of_memory(error):
         return DeviceMemoryError(
-            f"the device {summary!r} is out of memory: {said(error)}; release arrays that are no longer needed"
+            f"the device {summary!r} is out of memory: {said(error)}; release arrays that are no longer needed, or "
+            "scan in pieces with dmlgpu.Scan"
         )
     return DeviceError(
         f"wgpu refuses what the device {summary!r} is to do, which is a mistake of this package, of wgpu or of the "

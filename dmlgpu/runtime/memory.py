@@ -73,7 +73,8 @@ def create_buffer(gpu_device: Any, nbytes: int, usage: int, *, size: int = 0, ma
         if not is_out_of_memory(error):
             raise
         raise DeviceMemoryError(
-            f"the device has no room for {nbytes} bytes: release arrays that are no longer needed"
+            f"the device has no room for {nbytes} bytes: release arrays that are no longer needed, or scan in pieces "
+            "with dmlgpu.Scan"
         ) from error
 
 
