@@ -59,6 +59,7 @@ CASES: dict[str, tuple[str, tuple[int, ...], str, str, dict[str, Any]]] = {
     "some columns at a time": ("cumsum", (9_000, 466), "C", "float32", {"axis": 0, "include_initial": True}),
     "columns from their end": ("cumprod", (9_001, 466), "C", "float32", {"axis": 0, "reverse": True}),
     "short wide columns": ("cumsum", (3, 1_400_000), "C", "float32", {"axis": 0, "precision": "compensated"}),
+    "monotone sums": ("cumsum", (14_000, 300), "C", "float32", {"axis": 0, "monotone": True, "include_initial": True}),
     "the middle axis": ("cumsum", (3, 14_000, 100), "C", "float32", {"axis": 1, "include_initial": True}),
     "slices of the middle axis": ("cumsum", (700, 60, 100), "C", "float32", {"axis": -2, "reverse": True}),
     "many slices": ("cumsum", (1 << 19, 8), "C", "float32", {"axis": 1}),

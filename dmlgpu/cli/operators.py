@@ -121,7 +121,7 @@ _SCAN_ROWS = """Each column of numbers is processed down its rows;
 _ROUND_ROWS = """Each column of numbers is rounded; integers stay as
   they are."""
 
-_OPTIONS = ("command", "axis", "exclusive", "reverse", "include_initial", "dtype", "precision", "mode")
+_OPTIONS = ("command", "axis", "exclusive", "reverse", "include_initial", "dtype", "precision", "monotone", "mode")
 """The options on which a result depends."""
 
 Result = NDArray[Any] | Table | Archive
@@ -363,6 +363,7 @@ def _run_blocks(source: Path, target: Path, arguments: Namespace) -> tuple[str, 
             exclusive=arguments.exclusive,
             reverse=arguments.reverse,
             precision=getattr(arguments, "precision", "default"),
+            monotone=getattr(arguments, "monotone", False),
             device=device,
         )
 

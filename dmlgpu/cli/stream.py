@@ -43,7 +43,7 @@ __all__ = ["Block", "Cube", "Place", "Task", "block_elements", "stream"]
 CHECKPOINT_SECONDS = 5.0
 """Between two records of how far the result is safely written."""
 
-_MOST_COLUMNS = 1 << 16
+_MOST_COLUMNS = 1 << 15
 """Slices whose pieces are scanned together at most, so that their state fits into a record."""
 _MOST_BYTES = 1 << 28
 """Of a block: larger ones gain nothing."""
