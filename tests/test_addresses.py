@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import islice, product
+from itertools import cycle, islice, product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -94,12 +94,17 @@ def scans() -> Iterator[Case]:
                 yield Case(f"{name} backwards {kernel} {axis}", problem, GPU, True, kernel)
         # Adjacent slices, taken by the word or by the vector.
         columns = to_the_end((36, 2**14), 0, element.itemsize, 16)
-        for limits in (GPU, SOFTWARE, replace(SOFTWARE, near_elements=0)):
+        for limits in (GPU, replace(SOFTWARE, near_elements=2**24), replace(SOFTWARE, near_elements=0)):
             problem = scan_problem(element, Operator.SUM, columns, columns, axis=0)
             yield Case(f"{name} columns", problem, limits)
             yield Case(f"{name} columns in place", problem, limits, True)
             apart = scan_problem(element, Operator.SUM, columns, replace(columns, offset=2**33), axis=0)
             yield Case(f"{name} columns apart", apart, limits, True)
+        for width in (2**14, 520):  # of strips with more than a tile; 40 rows are too few for wide elements
+            down = to_the_end((TILE + 36, width), 0, element.itemsize, 16)
+            for exclusive in (False, True):
+                problem = scan_problem(element, Operator.SUM, down, down, axis=0, exclusive=exclusive)
+                yield Case(f"{name} strips of tiles", problem, replace(GPU, float64=True))
         # Single runs, which are packed on software devices, and windows inside tiles and runs.
         packed = Layout.packed((2**28 // 3, 3))
         yield Case(f"{name} packed", scan_problem(element, Operator.SUM, packed, packed, axis=1), SOFTWARE)
@@ -130,7 +135,7 @@ def scans() -> Iterator[Case]:
     rows = to_the_end((3, TILE + 48), 0, 4, 16)
     problem = scan_problem(by_name("float32"), Operator.SUM, rows, rows, axis=1, precision=Precision.COMPENSATED)
     yield from (Case(f"compensated {kernel}", problem, GPU, kernel=kernel) for kernel in KERNELS)
-    for name, kernel in [*zip(TYPES, KERNELS, strict=True), *product(("float32",), KERNELS)]:
+    for name, kernel in [*zip(cycle(TYPES), KERNELS, strict=False), *product(("float32",), KERNELS)]:
         element = by_name(name)
         for length, unit in ((TILE + 48, 16), (TILE + 35, element.itemsize)):
             rows = to_the_end((3, length), 0, element.itemsize, unit)

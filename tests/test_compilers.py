@@ -49,12 +49,13 @@ KERNELS = {
     "round",
     "round_quads",
     "scan_carries",
-    "scan_columns",
     "scan_elements",
     "scan_repair",
     "scan_rows",
     "scan_short",
     "scan_slices",
+    "scan_strips",
+    "scan_suspects",
     "scan_tile_totals",
     "scan_tiles",
 }
@@ -165,7 +166,7 @@ def test_the_pipelines_of_gpus() -> None:
     keys = gpu_pipelines()
     assert {key.kernel for key in keys} == KERNELS
     pieces = {"int", "int64", "f16", "f32", "f32_compensated", "f64", "f64_words"}
-    for kernel in KERNELS - {"convert", "round", "round_quads", "scan_columns", "scan_repair"}:
+    for kernel in KERNELS - {"convert", "round", "round_quads", "scan_repair", "scan_strips", "scan_suspects"}:
         assert {dict(key.slots)["element"] for key in keys if key.kernel == kernel} == pieces
     lengths = {dict(key.constants)["slice_length"] for key in keys if key.kernel == "scan_short"}
     assert lengths == set(range(17))

@@ -14,7 +14,7 @@ from dmlgpu import dtypes, reference
 from dmlgpu.layout import Layout
 from dmlgpu.planning import scan as scans
 from dmlgpu.planning.dispatch import Plan
-from dmlgpu.planning.plan import KERNELS
+from dmlgpu.planning.plan import KERNELS, plan_problem
 from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.scan import ScanPlanner
 from dmlgpu.planning.windows import SPAN, TILE
@@ -108,6 +108,23 @@ def test_in_columns(device: Device, dtype: str, operator: str, monkeypatch: pyte
     assert columns.shape[1] >= 256
     check_scan(device, columns, operator, 0)
     check_scan(device, columns, operator, 0, exclusive=True, reverse=True)
+
+
+@pytest.mark.parametrize("operator", ["sum", "product"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_in_strips(device: Device, dtype: str, operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole, and in windows of a tile: a column goes on from what the second pass leaves, others from the first."""
+    columns = beside(9000, operator, dtype)
+    columns = np.concatenate([columns] * -(-512 // columns.shape[1]), axis=1)
+    for elements in (columns.size, columns.shape[1] * TILE):
+        monkeypatch.setattr(device, "limits", replace(device.limits, software=False, dispatch_elements=elements))
+        layout = Layout.packed(columns.shape)
+        problem = scan_problem(dtypes.by_dtype(columns.dtype), Operator(operator), layout, layout, axis=0)
+        passes = plan_problem(problem, replace(device.limits, float64=True)).passes
+        assert {one.pipeline.kernel for one in passes} == {"scan_strips", "scan_suspects"}
+        assert len(passes) == (2 if elements == columns.size else 6)
+        check_scan(device, columns, operator, 0)
+        check_scan(device, columns, operator, 0, exclusive=True, reverse=True)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -404,7 +421,7 @@ def test_windows(device: Device, binding: int, monkeypatch: pytest.MonkeyPatch) 
         check_scan(device, x.reshape(-1, 1), "sum", 0, source=far, target=far)
 
 
-@pytest.mark.parametrize("kernel", ["rows", "tiles", "serial", "chain"])
+@pytest.mark.parametrize("kernel", ["rows", "tiles", "serial", "chain", "strips"])
 def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An exceptional tile ends its span, so later windows begin anywhere in theirs."""
     monkeypatch.setattr(device, "limits", replace(device.limits, dispatch_elements=5 * TILE))

@@ -77,6 +77,12 @@ def cases() -> list[Case]:
         found += [Case(f"{name} elements", scan(name, (64, 32), 1), chunks=(64, 8))]
         found += [Case(f"{name} packed", scan(name, (2**16 // 3 + 3, 3), 1), SOFTWARE, sectors=False)]
         found += [Case(f"{name} bands", scan(name, (320, 2048 if name == "uint8" else 512), 0), FAR)]
+        found += [Case(f"{name} strips", scan(name, (320, 512), 0))]
+    found += [Case("wide strips", scan("float32", (129, 4096), 0), sectors=False)]
+    found += [Case("strips of tiles", scan("float32", (TILE + 512, 64), 0), kernel="strips")]
+    for name in ("float32", "uint8", "int64"):
+        windows = Case(f"{name} strips in windows", scan(name, (TILE + 256, 64), 0), GPU, "strips", (64, TILE))
+        found += [replace(windows, sectors=False)]
     found += [Case("words", scan("float64", (3, 2 * TILE), 1), kernel="tiles", chunks=(3, TILE))]
     found += [Case("float64", scan("float64", (3, 2 * TILE), 1), replace(GPU, float64=True), "rows")]
     square, columns = scan("float32", (96, 64), 1), scan("float32", (2 * TILE, 3), 0)
@@ -203,7 +209,7 @@ def sectors(one: Pass, accesses: Iterable[Access], tensor: str, kind: str) -> fl
 def lane_bytes(one: Pass, accesses: Iterable[Access]) -> int:
     """Return the most bytes of the input that an invocation loads before it uses any, or stores."""
     slots, itemsize = dict(one.pipeline.slots), 1 << dict(one.pipeline.constants)["input_log2_bits"] >> 3
-    by_element = slots["input"] == "separate" and not slots.keys() & {"rows", "fours"}
+    by_element = slots["input"] == "separate" and not slots.keys() & {"rows", "fours", "cells"}
     loaded: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     most = 0
     for access in accesses:

@@ -109,7 +109,10 @@ def test_a_whole_problem_that_fits_is_one_window() -> None:
         ((5, 256), 1, ["scan_slices"]),
         ((5, 257), 1, ["scan_rows"]),
         ((1000, 4096), 1, ["scan_rows"]),
-        ((1000, 4096), 0, ["scan_slices"]),
+        ((1000, 4096), 0, ["scan_strips", "scan_suspects"]),
+        ((129, 512), 0, ["scan_strips", "scan_suspects"]),
+        ((128, 4096), 0, ["scan_slices"]),
+        ((1000, 511), 0, ["scan_rows"]),
         ((1000, 10), 0, ["scan_rows"]),
         ((256, 5000), 1, ["scan_rows"]),
         ((255, 5000), 1, ["scan_tile_totals", "scan_carries", "scan_repair", "scan_tiles"]),
@@ -201,23 +204,45 @@ def test_few_slices_go_to_small_workgroups_on_software_adapters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("slices", "software", "cores", "expected"),
+    ("slices", "cores", "expected"),
     [
-        (4096, True, 2, (256, 4)),
-        (4092, True, 2, (128, 8)),
-        (2048, True, 2, (128, 4)),
-        (2044, True, 2, (64, 8)),
-        (8192, True, 4, (256, 8)),
-        (8192, True, 5, (128, 16)),
-        (16_384, False, 2, (64, 64)),
+        (4096, 2, (256, 4)),
+        (4092, 2, (128, 8)),
+        (2048, 2, (128, 4)),
+        (2044, 2, (64, 8)),
+        (8192, 4, (256, 8)),
+        (8192, 5, (128, 16)),
     ],
 )
-def test_the_workgroups_of_columns(slices: int, software: bool, cores: int, expected: tuple[int, int]) -> None:
-    """On software devices as wide as leaves two for each core."""
-    limits = Limits(software=software, cores=cores, near_elements=2**24)
+def test_the_workgroups_of_columns(slices: int, cores: int, expected: tuple[int, int]) -> None:
+    """As wide as leaves two for each core."""
+    limits = Limits(software=True, cores=cores, near_elements=2**24)
     (one,) = plan_problem(packed_scan((300, slices), 0, "uint8"), limits).passes
     assert one.pipeline.kernel == "scan_columns"
     assert (dict(one.pipeline.constants)["lanes"], one.grid[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("slices", "element", "constants", "workgroups"),
+    [
+        (4096, "float32", (16, 1), 256),
+        (4080, "float32", (4, 2), 510),
+        (4096, "int64", (16, 1), 256),
+        (4080, "float64", (4, 1), 1020),
+        (8192, "float16", (16, 2), 256),
+        (8160, "float16", (8, 2), 510),
+        (16_384, "uint8", (16, 1), 256),
+        (16_320, "int8", (4, 2), 510),
+        (8192, "int16", (16, 1), 256),
+        (521, "int32", (4, 2), 66),
+    ],
+)
+def test_the_strips_of_gpus(slices: int, element: str, constants: tuple[int, int], workgroups: int) -> None:
+    """Narrow ones, of a sector of 32 bytes, where wide ones would be few."""
+    one = plan_problem(packed_scan((300, slices), 0, element), Limits(float64=True)).passes[0]
+    assert one.pipeline.kernel == "scan_strips"
+    found = dict(one.pipeline.constants)
+    assert ((found["lanes"], found["columns"]), one.grid[0]) == (constants, workgroups)
 
 
 @pytest.mark.parametrize("kernel", ["tiles", "serial"])

@@ -14,7 +14,8 @@ from dmlgpu import dtypes, reference
 from dmlgpu.layout import Layout
 from dmlgpu.planning import scan as scans
 from dmlgpu.planning.plan import KERNELS, plan_problem
-from dmlgpu.planning.problem import Operator, scan_problem
+from dmlgpu.planning.problem import Operator, Precision, scan_problem
+from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 
 from .harness import check_scan, expected_scan, numbers, scan
@@ -352,7 +353,7 @@ def test_bands(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyP
         element = dtypes.by_dtype(x.dtype)
         problem = scan_problem(element, Operator(operator), source, target, axis=axis, exclusive=exclusive)
         kernels = [one.pipeline.kernel for one in plan_problem(problem, replace(limits, float64=True)).passes]
-        expected = ["scan_bands", "scan_bands_repair"] if element.kind == "float" else ["scan_bands_exact"]
+        expected = ["scan_bands", "scan_suspects"] if element.kind == "float" else ["scan_bands_exact"]
         assert set(kernels) == set(expected)
         vectors = {dict(one.pipeline.constants).get("vectors") for one in plan_problem(problem, limits).passes}
         assert (8 if many and dtype != "float64" else 4) in vectors
@@ -372,7 +373,7 @@ def test_bands_where_they_do_not_serve(device: Device) -> None:
         return {one.pipeline.kernel for one in plan_problem(problem, limits, **options).passes}
 
     for dtype in ("float32", "float16", "float64", "int32", "uint8"):
-        own = {"scan_bands", "scan_bands_repair"} if dtype.startswith("f") else {"scan_bands_exact"}
+        own = {"scan_bands", "scan_suspects"} if dtype.startswith("f") else {"scan_bands_exact"}
         assert kernels((600, 1024), dtype) == own
         assert not own & kernels((512, 1024), dtype)
         assert not own & kernels((600, 1026), dtype)
@@ -381,6 +382,98 @@ def test_bands_where_they_do_not_serve(device: Device) -> None:
         assert not own & kernels((16, 2**18), dtype)
         if dtype.startswith("f"):
             assert not own & kernels((600, 1024), dtype, one_buffer=True)
+
+
+STRIPS = {
+    # Shape, axis, strides and offset of the input, and of the output, with elements of one byte.
+    "one_stretch": ((200, 4144), 0, (4144, 1), 0, (4144, 1), 16),
+    "one_tile": ((1100, 4128), 0, (4128, 1), 32, (4144, 1), 0),
+    "tiles": ((4400, 4096), 0, (4096, 1), 0, (4096, 1), 0),
+    "slabs": ((130, 263, 48), 1, (263 * 48, 48, 1), 0, (263 * 64, 64, 1), 16),
+    "reversed": ((140, 4096), 0, (-4128, 1), 139 * 4128, (4096, 1), 0),
+    "wide": ((140, 32_816), 0, (32_816, 1), 0, (32_816, 1), 0),
+    "repeated": ((300, 4096), 0, (0, 1), 0, (4096, 1), 0),
+}
+"""Columns that are no whole strips, too, and rows that are whole stretches, blocks, runs, or neither."""
+
+
+@pytest.mark.parametrize("way", STRIPS)
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "float32", "int32", "float64", "uint64"])
+def test_strips(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices side by side on GPUs, in narrow strips and in wide ones."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
+    size = np.dtype(dtype).itemsize
+    shape, axis, *placed = STRIPS[way]
+    shape = (*shape[:-1], shape[-1] // size)
+    source, target = (
+        Layout(shape, (*(stride // size for stride in strides[:-1]), 1), offset // size)
+        for strides, offset in (placed[:2], placed[2:])
+    )
+    for operator, exclusive, reverse in (("sum", False, False), ("product", True, True), ("sum", True, False)):
+        x = numbers(shape, dtype, operator)
+        if way == "repeated":
+            x = np.broadcast_to(x[:1], shape)
+        element = dtypes.by_dtype(x.dtype)
+        problem = scan_problem(element, Operator(operator), source, target, axis=axis, exclusive=exclusive)
+        passes = plan_problem(problem, replace(device.limits, float64=True)).passes
+        is_exact = element.kind != "float"
+        assert {one.pipeline.kernel for one in passes} == {"scan_strips", *([] if is_exact else ["scan_suspects"])}
+        assert dict(passes[0].pipeline.constants)["lanes"] == (16 if way == "wide" else 8 if dtype == "float16" else 4)
+        check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
+        if is_exact and source.strides == target.strides:
+            passes = plan_problem(problem, device.limits, one_buffer=True).passes
+            assert {one.pipeline.kernel for one in passes} == {"scan_strips"}
+            check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=target, target=target)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float64", "int64"])
+def test_strips_of_any_width(device: Device, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elements of whole words, at any stride of columns and rows."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
+    for sizes, axis, steps in (((300, 4099), 0, (1, 1)), ((5, 260, 103), 1, (2, 3)), ((1030, 521), 0, (3, 1))):
+        layouts = [Layout(sizes, tuple(stride * step for stride in Layout.packed(sizes).strides), 5) for step in steps]
+        x = numbers(sizes, dtype)
+        check_scan(device, x, "sum", axis, source=layouts[0], target=layouts[1])
+        check_scan(device, x, "product", axis, exclusive=True, reverse=True, source=layouts[0], target=layouts[1])
+
+
+def test_strips_where_they_do_not_serve() -> None:
+    """Floats in place, few columns or rows, parts of words, and arithmetic that takes many registers."""
+
+    def kernels(shape: tuple[int, int], dtype: str, pitch: int = 0, **options: bool) -> set[str]:
+        layout = Layout(shape, (pitch or shape[1], 1))
+        precision = Precision.COMPENSATED if options.pop("compensated", False) else Precision.DEFAULT
+        limits = Limits(float64=options.pop("float64", True))
+        problem = scan_problem(dtypes.by_name(dtype), Operator.SUM, layout, layout, axis=0, precision=precision)
+        return {one.pipeline.kernel for one in plan_problem(problem, limits, **options).passes}
+
+    for dtype in ("float32", "float16", "float64", "int32", "uint8"):
+        is_narrow = dtypes.by_name(dtype).itemsize < 4
+        own = {"scan_strips", "scan_suspects"} if dtype.startswith("f") else {"scan_strips"}
+        assert kernels((129, 512), dtype) == own
+        assert not own & kernels((129, 508), dtype)
+        assert bool(own & kernels((128, 512), dtype)) == is_narrow
+        assert not own & kernels((16, 512), dtype)
+        assert bool(own & kernels((129, 513), dtype)) != is_narrow
+        assert bool(own & kernels((129, 512), dtype, 513)) != is_narrow
+        assert bool(own & kernels((129, 512), dtype, one_buffer=True)) != dtype.startswith("f")
+    assert not own & kernels((129, 512), "float32", compensated=True)
+    assert not own & kernels((129, 512), "float64", float64=False)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int32", "int64"])
+def test_windows_of_strips(device: Device, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one tile and of two."""
+    x = numbers((12_400, 512), dtype)
+    for tiles in (1, 2):
+        limits = replace(device.limits, software=False, dispatch_elements=tiles * 4096 * 512)
+        monkeypatch.setattr(device, "limits", limits)
+        layout = Layout.packed(x.shape)
+        problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, layout, layout, axis=0)
+        kernels = [one.pipeline.kernel for one in plan_problem(problem, limits).passes]
+        assert kernels.count("scan_strips") == {1: 4, 2: 2}[tiles]
+        check_scan(device, x, "sum", 0)
+        check_scan(device, x, "sum", 0, exclusive=True, reverse=True)
 
 
 @pytest.mark.parametrize("columns", [False, True])

@@ -23,6 +23,7 @@ from dmlgpu.runtime.device import Device
 
 FLOAT32 = by_name("float32")
 SLOTS = {
+    "cells": "words",
     "fours": "quads",
     "input": "separate",
     "output": "words",
@@ -44,7 +45,6 @@ def test_the_kernels() -> None:
         "round_quads",
         "scan_bands",
         "scan_bands_exact",
-        "scan_bands_repair",
         "scan_carries",
         "scan_chain",
         "scan_chain_clear",
@@ -57,6 +57,8 @@ def test_the_kernels() -> None:
         "scan_serial_totals",
         "scan_short",
         "scan_slices",
+        "scan_strips",
+        "scan_suspects",
         "scan_tile_totals",
         "scan_tiles",
     ]
@@ -187,8 +189,8 @@ def every_pipeline() -> set[PipelineKey]:
         elements = [one for one in ELEMENT_TYPES if one.itemsize < 4 or one in _elements(one_buffer)]
         for element, operator in product(elements, OPERATORS):
             problem = scan_problem(element, operator, layout, target, axis=0)
-            for near in (0, 2**20):
-                limits = Limits(software=True, float64=True, near_elements=near)
+            software = [Limits(software=True, float64=True, near_elements=near) for near in (0, 2**20)]
+            for limits in (Limits(float64=True), *software):
                 plans.append(plan_problem(problem, limits, one_buffer=one_buffer))
     layout, apart = Layout.packed((21_856, 3)), Layout.packed((21_856, 3), 66_000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):

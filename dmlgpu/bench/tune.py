@@ -98,7 +98,7 @@ QUESTIONS: Sequence[Question] = (
     ),
     Question(
         "many_slices",
-        "the fewest slices side by side with an invocation each",
+        "the fewest slices side by side with an invocation each, where there are no strips",
         False,
         (1024, 2048, 4096, 8192),
         True,

@@ -44,6 +44,10 @@ ACCESS: Final = {
     "words": Access("", "words", {"reads": "strided", "writes": "strided"}, (5, 6)),
     "quads": Access("_quads", "quads", {"reads": "quads", "writes": "quads"}, range(3, 7)),
     "rows of words": Access("", "owned", {"rows": "words"}, (3, 4)),
+    "cells of words": Access("", "words", {"cells": "words"}, (5,)),
+    "cells of packed words": Access("", "owned", {"cells": "words"}, (3, 4)),
+    "cells of halves": Access("", "owned", {"cells": "halves"}, (4,)),
+    "cells of pairs": Access("", "words", {"cells": "pairs"}, (6,)),
     "fours of words": Access("", "owned", {"fours": "words"}, (4,)),
     "fours of quads": Access("_quads", "quads", {"fours": "quads"}, (5, 6)),
 }
@@ -51,6 +55,7 @@ ACCESS: Final = {
 
 _ELEMENTS: Final = {
     "int": range(3, 6),
+    "int_packed": (3, 4),
     "int64": (6,),
     "f16": (4,),
     "f32": (5,),
@@ -108,7 +113,7 @@ class Work:
     @property
     def folds(self) -> int:
         """How often an element is combined: a tile that turns out to be exceptional is folded again."""
-        return 1 if self.element in _EXACT else 2
+        return 1 if self.element in (*_EXACT, "int_packed") else 2
 
     @property
     def lane_steps(self) -> int:
@@ -206,6 +211,25 @@ def _band_words(work: Work) -> int:
     return 17 * work.count
 
 
+def _column_words(work: Work) -> int:
+    # As lib/suspects.wgsl has them; of integers only between windows, and a token otherwise.
+    is_cut = work.fields["resume"] or work.fields["suspend"]
+    if is_cut or (work.folds == 2 and work.length > TILE):
+        return 8 * work.count
+    return work.count if work.folds == 2 else 1
+
+
+def _strip_steps(work: Work) -> int:
+    # A run of each stretch, of one or two columns, and the totals that Hillis-Steele and the blocks look at.
+    blocks = RUN // work.constants["lanes"]
+    return work.constants["columns"] * (RUN + 8 + blocks) * ceil_div(work.length, 256 * blocks)
+
+
+def _strip_width(work: Work) -> int:
+    in_word = 32 >> work.constants["output_log2_bits"] if work.slots["cells"] == "words" else 1
+    return work.constants["lanes"] * work.constants["columns"] * in_word
+
+
 TABLE: Final[Mapping[str, Kernel]] = {
     "scan_short": Kernel(
         slots=_RUNS,
@@ -257,13 +281,22 @@ TABLE: Final[Mapping[str, Kernel]] = {
         scratch_words=lambda w: w.count << w.constants["input_log2_bits"] >> 5,
         steps=_band_steps,
     ),
-    "scan_bands_repair": Kernel(
+    "scan_strips": Kernel(
+        slots=(*_TENSORS, "cells", "run"),
+        accesses=("cells of words", "cells of packed words", "cells of halves", "cells of pairs"),
+        pieces={"element": ("int", "int_packed", "int64", "f16", "f32", "f64"), "run": ("written",)},
+        constants={**_SCAN, "lanes": (4, 8, 16), "columns": (1, 2)},
+        workgroups=lambda w: ceil_div(w.count, _strip_width(w)),
+        scratch_words=_column_words,
+        steps=_strip_steps,
+    ),
+    "scan_suspects": Kernel(
         slots=_RUNS,
         accesses=_BY_ELEMENT,
         pieces={"element": _FLOATS},
         constants=_SCAN,
         workgroups=lambda w: ceil_div(w.count, 64),
-        scratch_words=_band_words,
+        scratch_words=_column_words,
         steps=lambda w: w.folds * w.length,
     ),
     "scan_elements": Kernel(

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, product
 from typing import Final
 
 import numpy as np
@@ -240,6 +240,26 @@ def _band_links(work: Work) -> int:
     return work.length * bands
 
 
+def _in_cell(work: Work) -> int:
+    """Return the slices that an invocation of a strip has as one: the integers of a word."""
+    return 32 >> work.constants["output_log2_bits"] if work.slots["cells"] == "words" else 1
+
+
+def _strip(work: Work) -> Iterator[tuple[int, int]]:
+    lanes, apart = work.constants["lanes"], _in_cell(work) * (2 if work.slots["cells"] == "halves" else 1)
+    for lane in range(256):
+        slice_, first = lane % lanes * apart, RUN * (lane // lanes)
+        if slice_ < work.count and first < work.length:
+            yield slice_, first
+
+
+def _strip_words(work: Work) -> tuple[int, int]:
+    """Return the words of which tiles are exceptional, and of carries between windows."""
+    told = work.count if work.folds == 2 else 0
+    carries = 3 * _accumulator_words(work) * work.count // _in_cell(work)
+    return (told + carries) * work.fields["resume"], told + carries * work.fields["suspend"]
+
+
 def _quads(work: Work) -> Iterator[tuple[int, int]]:
     fold = QUAD_BYTES * 8 >> work.constants["input_log2_bits"]
     step = 4 * fold if work.constants["stride"] == 1 else fold
@@ -273,7 +293,13 @@ _ROWS: Final[Mapping[str, _Entry]] = {
     "scan_bands_exact": _Entry(
         lanes=lambda _: 8, starts=_band, words=_exact_band_words, ahead=_band_columns, links=_band_links
     ),
-    "scan_bands_repair": _Entry(lanes=lambda _: 64, starts=None, words=lambda w: (w.count, 0), links=lambda _: 1),
+    "scan_strips": _Entry(
+        lanes=lambda _: 256,
+        starts=_strip,
+        words=_strip_words,
+        ahead=lambda w: RUN * w.constants["columns"] * _in_cell(w),
+    ),
+    "scan_suspects": _Entry(lanes=lambda _: 64, starts=None, words=lambda w: (w.count, 0), links=lambda _: 1),
     "scan_elements": _Entry(
         lanes=lambda _: 64,
         starts=lambda w: _slices(64, w),
@@ -401,8 +427,11 @@ class _Surroundings:
         step = QUAD_BYTES // itemsize if unit == QUAD_BYTES and across == 1 else 1
         nbytes = across * step * itemsize
         stride = _signed(int(self.params[f"{tensor}_axis_stride"]))
-        bases = [self._place(tensor, slice_) + first * stride for slice_, first in self.starts]
-        for j in range(0, self.elements, step):
+        cells = [
+            [self._place(tensor, slice_ + cell) + first * stride for slice_, first in self.starts]
+            for cell in _cells(self.work)
+        ]
+        for j, bases in product(range(0, self.elements, step), cells):
             there = [base for base, (_, first) in zip(bases, self.starts, strict=True) if first + j < self.end]
             for part in range(0, nbytes if there else 0, unit):
                 yield [(base + j * stride) * itemsize // unit * unit + part for base in there], min(nbytes, unit)
@@ -425,7 +454,16 @@ def _across(work: Work) -> int:
         return 4
     if "rows" in work.slots:
         return work.constants["columns"]
+    if "cells" in work.slots:
+        return 2 if work.slots["cells"] == "halves" else _in_cell(work)
     return _band_columns(work) if "vectors" in work.constants else 1
+
+
+def _cells(work: Work) -> tuple[int, ...]:
+    """Return how many slices from its first one those are that an invocation has beside it, not adjacent."""
+    if work.slots.get("cells") == "words" and work.constants["columns"] == 2:
+        return 0, work.constants["lanes"] * _in_cell(work)
+    return (0,)
 
 
 def _signed(word: int) -> int:

@@ -10,7 +10,7 @@ from typing import Final
 
 from ..dtypes import ElementType
 from ..layout import ceil_div
-from .bands import bands_of
+from .columns import bands_of, strips_of
 from .dispatch import BoundWindow, Pass, Planner
 from .kernels import PROGRESS_WORDS
 from .problem import Operator, Precision, ScanProblem, is_side_by_side
@@ -19,9 +19,9 @@ from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Window, windows
 
 __all__ = ["KERNELS", "ScanPlanner"]
 
-KERNELS: Final = ("slices", "rows", "tiles", "serial", "chain")
+KERNELS: Final = ("slices", "rows", "tiles", "serial", "chain", "strips")
 """The ways to scan: an invocation a slice; a workgroup a slice; a workgroup or an invocation a tile, in four passes; a
-workgroup a tile, in one."""
+workgroup a tile, in one; a workgroup a strip of slices that are side by side."""
 
 _WORD_BYTES = 4
 _LANES = 64
@@ -99,6 +99,11 @@ class ScanPlanner(Planner):
             kernel, self.why = "slices", "a chain may read again what it has written, so none runs in place"
         else:
             self.why = f"{kernel!r} was asked for"
+        if kernel == "strips":
+            strips = strips_of(self.problem, self.limits, self.chunks, self.in_place)
+            if strips is not None:
+                return strips.passes(self)
+            kernel, self.why = "slices", "strips do not serve these slices: an invocation a slice"
         if kernel == "slices":
             bands = bands_of(self.problem, self.limits, self.chunks, self.in_place)
             if bands is not None:
@@ -208,7 +213,8 @@ class ScanPlanner(Planner):
     def _columns(self, bound: BoundWindow) -> int:
         """Return how many adjacent slices are a word for one invocation; 1 where they are not whole ones."""
         window, columns = bound.window, _WORD_BYTES // self.problem.element.itemsize
-        if columns < 2 or window.slices < columns * self._policy.least_columns:
+        least = self._policy.least_columns
+        if columns < 2 or least is None or window.slices < columns * least:
             return 1
         *outer, inner = window.batch
         if (inner.input_stride, inner.output_stride) != (1, 1) or inner.size % columns:

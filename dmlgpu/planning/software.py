@@ -7,15 +7,20 @@ that only they take, stand in `SoftwarePolicy` alone; the measurements are in do
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
-from .bands import fewest_columns
+from .columns import can_be_strips, fewest_columns
 from .problem import Precision, ScanProblem
 from .tuning import Tuning
 from .windows import QUAD_BYTES, RUN, TILE, Limits
 
 __all__ = ["Choice", "GpuPolicy", "SoftwarePolicy", "policy_of"]
 
+_FEW_COLUMNS = 512
+"""As many slices side by side are worth strips: with fewer, most of a GPU would wait for a few workgroups."""
+_FEW_ROWS = 128
+"""Up to so many rows leave half of a strip's invocations idle. Elements of less than a word take strips all the same:
+other kernels store them by atomics."""
 _WORKGROUP: Final = 64
 _LANES = 8
 """Invocations that a core of a CPU takes at a time."""
@@ -37,20 +42,23 @@ class GpuPolicy:
 
     copy_stride = 64
     """Vectors between those of an invocation, in kernels that only move them: neighbours read neighbours."""
+    least_columns: ClassVar[int | None] = None
+    """So many times the slices of a word make an invocation for each word worth it, where it is at all."""
 
     @property
     def tuning(self) -> Tuning:
         """The thresholds of the device."""
         return self.limits.tuning
 
-    @property
-    def least_columns(self) -> int:
-        """So many times the slices of an invocation make columns worth it."""
-        return self.tuning.many_slices
-
     def kernel(self, problem: ScanProblem, in_place: bool) -> Choice:
         """Return the way to scan slices in windows of whole tiles."""
         length, slices = problem.axis.size, problem.slices
+        if self._is_strips(problem, in_place):
+            return Choice(
+                "strips",
+                f"{slices} slices side by side, at least {_FEW_COLUMNS}, are read and written row by row in strips, a "
+                "workgroup each",
+            )
         if length <= self.tuning.short_slice:
             return Choice("slices", _short(length, self.tuning.short_slice))
         if problem.is_side_by_side and slices >= self.tuning.many_slices:
@@ -91,17 +99,18 @@ class GpuPolicy:
         """Return the piece for a tile of a chain."""
         return "runs"
 
+    def _is_strips(self, problem: ScanProblem, in_place: bool) -> bool:
+        is_long = problem.axis.size > _FEW_ROWS or problem.element.itemsize < _WORD_BYTES
+        is_wide = problem.is_side_by_side and problem.slices >= _FEW_COLUMNS
+        return is_long and is_wide and can_be_strips(problem, self.limits, in_place)
+
 
 @dataclass(frozen=True)
 class SoftwarePolicy(GpuPolicy):
     """What a driver on a CPU takes."""
 
     copy_stride = 1
-
-    @property
-    def least_columns(self) -> int:
-        """So many times the slices of an invocation make columns worth it."""
-        return _WORKGROUP
+    least_columns: ClassVar[int | None] = _WORKGROUP
 
     def kernel(self, problem: ScanProblem, in_place: bool) -> Choice:
         """Return the way to scan slices in windows of whole tiles."""

@@ -68,15 +68,14 @@ fn close_block(i: u32, count: u32, is_last: bool, column: u32) {
     var suspect = 0u;
     if (tile > 0u) {
         carry = fetch_carry(column, tile % FANOUT, tile >= FANOUT);
-        suspect = state_word(band_word(column, SUSPECT));
+        suspect = state_word(column_word(column, SUSPECT));
     }
     if ((ends || is_last) && suspect == 0u) {
-        if (is_excessive(state_word(band_word(column, EXCESS)))) {
+        if (is_excessive(state_word(column_word(column, EXCESS)))) {
             suspect = tile + 1u;
-            keep_carry(column, carry);
-            set_state_word(band_word(column, TILES), carry_tiles(carry));
+            keep_suspect_carry(column, carry);
         }
-        set_state_word(band_word(column, SUSPECT), suspect);
+        set_state_word(column_word(column, SUSPECT), suspect);
     }
     let p = append(block > 0u, fetch(column, FINISHED), fetch(column, TOTAL));
     if (ends) {

@@ -96,12 +96,12 @@ fn keep_four(column: u32, number: u32, x: Four) {
 }
 
 fn fetch_excess(column: u32) -> vec4<u32> {
-    let word = band_word(column, EXCESS);
+    let word = column_word(column, EXCESS);
     return vec4<u32>(state_word(word), state_word(word + 1u), state_word(word + 2u), state_word(word + 3u));
 }
 
 fn keep_excess(column: u32, excess: vec4<u32>) {
-    let word = band_word(column, EXCESS);
+    let word = column_word(column, EXCESS);
     set_state_word(word, excess.x);
     set_state_word(word + 1u, excess.y);
     set_state_word(word + 2u, excess.z);

@@ -1,9 +1,9 @@
 // Integers of 8 to 64 bits as they lie in four words. Signed and unsigned agree. Needs <input> and <output>.
 
+#import "lib/input_bits.wgsl"
 #import "lib/int64.wgsl"
 
 override product: bool = false;
-override input_log2_bits: u32 = 5u;
 
 fn identity_words() -> vec4<u32> {
     if (!product) {

@@ -1,6 +1,6 @@
 // An element's bit pattern, zero-extended to 64 bits (low word first).
 
-override input_log2_bits: u32 = 5u;
+#import "lib/input_bits.wgsl"
 
 fn load_bits(element: u32) -> vec2<u32> {
     if (input_log2_bits == 6u) {

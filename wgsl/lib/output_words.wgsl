@@ -8,6 +8,10 @@ fn output_word(index: u32) -> u32 {
     return output_words[index];
 }
 
+fn set_output_word(index: u32, word: u32) {
+    output_words[index] = word;
+}
+
 fn store_bits(element: u32, bits: vec2<u32>) {
     if (output_log2_bits == 6u) {
         output_words[2u * element] = bits.x;

@@ -1,8 +1,8 @@
-// Scans what scan_bands has left of columns: from their first exceptional tile on, one invocation a slice, a run at a
-// time. Columns without such a tile take no time.
+// Scans what scan_bands and scan_strips have left of columns: from their first exceptional tile on, one invocation a
+// slice, a run at a time. Columns without such a tile take no time.
 //
 // Grid: workgroups of 64 invocations; an invocation a slice.
-// Bindings: 0 params, 1 input, 2 output, 3 state: 17 words a column, as scan_bands left them.
+// Bindings: 0 params, 1 input, 2 output, 3 state: a word a column, as they left it; 8 where there is more than a tile.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
 // Bytes moved: nothing on ordinary data; else a read and a write an element, and two reads of exceptional tiles.
 
@@ -12,7 +12,7 @@
 #import "lib/elements.wgsl"
 #import "lib/order.wgsl"
 #import "lib/progress.wgsl"
-#import "lib/band_state.wgsl"
+#import "lib/suspects.wgsl"
 #import "lib/run.wgsl"
 #import "lib/run_reach.wgsl"
 
@@ -33,15 +33,17 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if (slice >= params.count) {
         return;
     }
-    let suspect = state_word(band_word(slice, SUSPECT));
+    let suspect = state_word(column_word(slice, SUSPECT));
     if (suspect == 0u) {
         return;
     }
     least = SMALL;
-    let tiles = state_word(band_word(slice, TILES));
-    var progress: Progress;
-    begin_tile(&progress, fetch_carry(slice, tiles & 0xffu, (tiles & 0x100u) != 0u));
     var k = max((suspect - 1u) * TILE, params.first) - params.first;
+    var progress = begin_slice();
+    if (params.first + k > 0u) {
+        let tiles = state_word(column_word(slice, TILES));
+        begin_tile(&progress, fetch_carry(slice, tiles & 0xffu, (tiles & 0x100u) != 0u));
+    }
     var place = place_of(slice);
     place.input += k * params.input_axis_stride;
     place.output += k * params.output_axis_stride;
@@ -67,6 +69,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         }
         close_tile(&progress, by_left_fold);
     }
-    keep_carry(slice, progress.carry);
-    set_state_word(band_word(slice, TILES), carry_tiles(progress.carry));
+    if (params.suspend == 1u) {
+        keep_suspect_carry(slice, progress.carry);
+    }
 }

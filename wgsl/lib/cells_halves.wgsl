@@ -1,0 +1,27 @@
+// Slot <cells>: of a row, an invocation of scan_strips has a word: two adjacent columns of 16 bits.
+// Needs <input>, <output> and <element>.
+
+#import "lib/input_bits.wgsl"
+
+const slices_of_cell = 1u;
+
+// An invocation's slice number `which`.
+fn slice_of(strip: u32, beside: u32, which: u32) -> u32 {
+    return (strip * lanes + beside) * columns + which;
+}
+
+fn load_cells(place: u32, other: u32) -> vec2<u32> {
+    return vec2<u32>(input_word(place >> 1u), 0u);
+}
+
+fn first_cell(words: vec2<u32>) -> Accumulator {
+    return decode(vec2<u32>(words.x & 0xffffu, 0u));
+}
+
+fn second_cell(words: vec2<u32>) -> Accumulator {
+    return decode(vec2<u32>(words.x >> 16u, 0u));
+}
+
+fn store_cells(place: u32, other: u32, has_other: bool, a: Accumulator, b: Accumulator) {
+    set_output_word(place >> 1u, (encode(a).x & 0xffffu) | (encode(b).x << 16u));
+}
