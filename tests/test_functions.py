@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 import dmlgpu
 from dmlgpu import reference
+from dmlgpu.arrays import functions
 from dmlgpu.errors import (
     AdapterNotFoundError,
     ArgumentError,
@@ -626,6 +628,19 @@ def test_bad_input(device: dmlgpu.Device, call: Callable[[Any], Any], error: typ
         call(device)
     assert isinstance(caught.value, DmlGpuError) or error in (TypeError, ValueError)
     same(dmlgpu.cumulative_sum(ONES, axis=1, device=device), np.cumsum(ONES, 1))
+
+
+def test_editors_are_told_the_names_of_modes_and_precisions() -> None:
+    """Parameters are annotated with a Literal that has exactly the names that are taken."""
+    for call, name, choices in (
+        (dmlgpu.round, "mode", functions._MODES),
+        (dmlgpu.cumulative_sum, "precision", functions.PRECISIONS),
+        (dmlgpu.Scan, "precision", functions.PRECISIONS),
+    ):
+        annotation = inspect.signature(call).parameters[name].annotation
+        named = getattr(functions, annotation)
+        assert get_origin(named) is Literal
+        assert get_args(named) == tuple(choices)
 
 
 def test_axis_errors_are_those_of_numpy(device: dmlgpu.Device) -> None:
