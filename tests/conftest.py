@@ -1,6 +1,7 @@
 """Devices for the suite. A missing adapter is a failure, never a skip.
 
 With ``DMLGPU_TEST_LIMITS=default`` the whole suite runs on a device that was requested with WebGPU's default limits.
+With ``--share 2/3`` only the second third of the tests that are marked `combinations` runs, and all others.
 """
 
 from __future__ import annotations
@@ -24,6 +25,21 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for _name in ("SIGHUP", "SIGQUIT", "SIGTERM"):
     if hasattr(signal, _name):
         signal.signal(getattr(signal, _name), signal.SIG_DFL)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--share", default="1/1", metavar="K/N", help="run only one of N parts of the combinations")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    number, _, shares = config.getoption("--share").partition("/")
+    if not (number.isdecimal() and shares.isdecimal() and 1 <= int(number) <= int(shares)):
+        raise pytest.UsageError(f"--share {number}/{shares} is no part, such as 1/3 to 3/3")
+    combinations = [item for item in items if item.get_closest_marker("combinations")]
+    left_out = [item for i, item in enumerate(combinations) if i % int(shares) != int(number) - 1]
+    config.hook.pytest_deselected(items=left_out)
+    out = set(left_out)
+    items[:] = [item for item in items if item not in out]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -135,6 +135,7 @@ def expected(dtype: str, exclusive: bool, *, of_span: bool = False) -> NDArray[A
     return reference.cumulative(x, "product", axis=1, exclusive=exclusive)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -146,6 +147,7 @@ def test_each_kind_in_every_kernel(device: Device, kernel: str, dtype: str, reve
         assert reference.first_difference(got, expected(dtype, reverse, of_span=of_span)[:, there]) is None
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_each_kind_in_place(device: Device, kernel: str, dtype: str) -> None:
@@ -155,6 +157,7 @@ def test_each_kind_in_place(device: Device, kernel: str, dtype: str) -> None:
     assert reference.first_difference(got, expected(dtype, False)[::5]) is None
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_each_kind_in_columns(device: Device, dtype: str, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,6 +197,7 @@ def test_each_kind_element_by_element(device: Device, monkeypatch: pytest.Monkey
         check_scan(device, x.reshape(-1, 1), "product", 0, source=near, target=far)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("length", [1, 2, 3, 7, 16, 17, 100, 300])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_short_slices(device: Device, dtype: str, length: int) -> None:
@@ -211,6 +215,7 @@ def test_short_slices(device: Device, dtype: str, length: int) -> None:
     check_scan(device, np.ascontiguousarray(x[:300].T), "product", 0)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("length", [2, 3, 5, 16])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_smallest_normal_number_is_a_zero_in_left_folds(device: Device, dtype: str, length: int) -> None:
@@ -296,6 +301,7 @@ CHECKS = [
 """The checks of what is out of range, each taken out."""
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("number", range(0, len(CHECKS), 50))
 def test_no_check_is_superfluous(device: Device, number: int, tmp_path: Path) -> None:
     """A sample of what ``make mutation`` tries: each is noticed by slices in which one kind of value decides."""

@@ -487,6 +487,7 @@ def test_more_rows_of_bands_than_a_loop_may_take(
         check_scan(device, numbers((41_000, width), dtype)[: 41_000 * 256 // width], "sum", 0)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("binding", [70_000, 1_000_000, 4_500_000])
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64"])
 def test_windows_of_columns(device: Device, dtype: str, binding: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -516,6 +517,7 @@ WINDOWS = [
 ]
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize(("binding", "shape", "axis", "dtype"), WINDOWS, ids=str)
 def test_windows(
     device: Device, binding: int, shape: tuple[int, ...], axis: int, dtype: Any, monkeypatch: pytest.MonkeyPatch
