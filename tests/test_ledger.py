@@ -236,6 +236,7 @@ def elements_of_an_invocation(one: Pass, accesses: Iterable[Access]) -> int:
     return max(sum(places.values()) for places in loaded.values()) // (itemsize * together)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.way)
 def test_shaders_access_what_the_ledger_says(case: Case, device: Device) -> None:
     # What the device lacks, or would compile for a minute, it need not show.
