@@ -14,6 +14,7 @@
 # make test-faults    the faults of calls, devices, files, streams and signals at every point, of which the suite has a sample
 # make test-tint    every shader and a sample of the cases through Tint, the other compiler of WGSL
 # make gpu-compilers    every pipeline of GPUs through AMD's, NVIDIA's and Direct3D 12's compilers; no GPU is needed (long)
+# make gpu-report    what a GPU gets right and how fast it is, in under eight minutes: two files to send, in build/gpu-report
 #
 # Each does its own set-up first (scripts/set_up.py) and can be run again and again. PYTHON= chooses the Python that the
 # environment .venv is made with, DMLGPU_ADAPTER= the device, PYTEST_ARGS= adds to pytest's arguments, and VERIFY_ARGS= to
@@ -24,6 +25,7 @@ PYTEST_ARGS ?=
 VERIFY_ARGS ?=
 MUTATION_ARGS ?=
 GPU_COMPILERS_ARGS ?=
+GPU_REPORT_ARGS ?=
 FUZZ_ARGS ?=
 VENV_BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
@@ -37,7 +39,7 @@ ON_MESA25 := DMLGPU_ADAPTER=Vulkan VK_DRIVER_FILES=$(CURDIR)/.cache/mesa25/lavap
 	LD_LIBRARY_PATH=$(CURDIR)/.cache/mesa25/usr/lib/$(shell uname -m)-linux-gnu
 
 .PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint test-faults test-mesa25 verify-mesa25 \
-	test-browser page docs test-dawn-mesa25 matrix fuzz mutation gpu-compilers lint setup-demo setup-test swiftshader mesa25 chromium clean
+	test-browser page docs test-dawn-mesa25 matrix fuzz mutation gpu-compilers gpu-report lint setup-demo setup-test swiftshader mesa25 chromium clean
 .NOTPARALLEL:
 
 demo: setup-demo
@@ -98,6 +100,9 @@ mutation: setup-test
 gpu-compilers: setup-test
 	@$(PYTHON) scripts/compilers.py
 	$(VENV_BIN)/python -m tests.compilers $(GPU_COMPILERS_ARGS)
+
+gpu-report: setup-demo
+	$(VENV_BIN)/python -m benchmarks.gpu_report $(GPU_REPORT_ARGS)
 
 lint: setup-test
 	$(VENV_BIN)/ruff check

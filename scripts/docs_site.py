@@ -31,7 +31,7 @@ import gpu_page
 ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = ROOT / "scripts" / "docs_site"
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "wgsl/README.md", "benchmarks/README.md",
-         "examples/data/README.md")  # fmt: skip
+         "benchmarks/results/README.md", "examples/data/README.md")  # fmt: skip
 SHOWN = {".py": "python", ".wgsl": "wgsl", ".js": "js"}
 """Files that get pages of their own where a page links to them, and their languages."""
 
@@ -267,6 +267,7 @@ docs/performance
 CONTRIBUTING
 docs/development
 benchmarks/README
+benchmarks/results/README
 docs/gpu-compilers
 docs/mutations
 {notes}

@@ -150,7 +150,8 @@ def _model(onnx: Any, row: Row) -> Any:
     return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 14)], ir_version=9)
 
 
-def _cupy() -> Prepare:
+def loaded_cupy() -> Any:
+    """Return CuPy if it can run here."""
     try:
         import cupy
     except ImportError:
@@ -159,6 +160,11 @@ def _cupy() -> Prepare:
         cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
         raise MissingPeerError(f"CuPy finds no CUDA device: {error}") from None
+    return cupy
+
+
+def _cupy() -> Prepare:
+    cupy = loaded_cupy()
 
     def prepare(row: Row, x: Array) -> Call:
         if row.axis is None:

@@ -20,9 +20,11 @@ from dmlgpu import reference
 from dmlgpu.bench.rows import Row
 from dmlgpu.bench.workloads import elements
 
-from .calls import PEERS, MissingPeerError
+from .calls import PEERS, MissingPeerError, Peer
+from .resident import RESIDENT, OnDevice
 
 _START_SECONDS = 120.0
+_ALL: Mapping[str, Peer] = {**PEERS, **RESIDENT}
 
 
 @dataclass
@@ -45,7 +47,8 @@ class Measured:
 
 
 @contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables for as long as the context lasts."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -87,7 +90,7 @@ class _Member:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        with _environment(PEERS[self.name].environment):
+        with environment(_ALL[self.name].environment):
             self._process = context.Process(target=_serve, args=(theirs, self.name), daemon=True)
             self._process.start()
         theirs.close()
@@ -107,7 +110,7 @@ class Team:
     Parameters
     ----------
     names : sequence of str
-        Keys of `PEERS`.
+        Keys of `PEERS` and `RESIDENT`.
 
     Attributes
     ----------
@@ -119,7 +122,7 @@ class Team:
         self.missing: dict[str, str] = {}
         self._members: list[_Member] = []
         for name in names:
-            driver = PEERS[name].driver
+            driver = _ALL[name].driver
             if driver is not None and not driver.exists():
                 self.missing[name] = "SwiftShader is not there: make swiftshader"
                 continue
@@ -148,7 +151,7 @@ class Team:
 
     def measure(self, row: Row, samples: int, timeout: float) -> dict[str, Measured]:
         """Measure a row with every library in turn, `samples` times, or until `timeout` seconds are over."""
-        found = {member.name: Measured(failure=PEERS[member.name].refuses(row)) for member in self._members}
+        found = {member.name: Measured(failure=_ALL[member.name].refuses(row)) for member in self._members}
         for member in self._members:
             if found[member.name].failure is None:
                 self._try(member, ("row", row), _START_SECONDS + timeout, found)
@@ -188,11 +191,13 @@ def _serve(connection: Connection, name: str) -> None:
         try:
             answer: object = None
             if kind == "load" or prepare is None:
-                prepare = PEERS[name].load()
+                prepare = _ALL[name].load()
             if kind == "row":
                 x = elements(row.operator, row.type, row.elements).reshape(row.shape)
                 call = prepare(row, x)
                 answer = _error(row, x, call())
+            elif kind == "sample" and isinstance(call, OnDevice):
+                answer = call.seconds()
             elif kind == "sample":
                 begun = time.perf_counter()
                 call()

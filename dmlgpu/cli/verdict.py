@@ -145,7 +145,11 @@ class Verdict:
 
     def json(self, information: Mapping[str, Any]) -> str:
         """Return all that was found, with what ``dmlgpu info --json`` says, as JSON."""
-        report = {
+        return json.dumps(self.as_dict() | {"info": information}, indent=1)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all that was found as values that JSON can hold."""
+        return {
             "passed": self.passed,
             "device": self.device,
             "driver": self.driver,
@@ -166,9 +170,7 @@ class Verdict:
                 }
                 for outcome in self.different
             ],
-            "info": information,
         }
-        return json.dumps(report, indent=1)
 
 
 def _cell(right: int, every: int) -> str:

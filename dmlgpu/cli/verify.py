@@ -35,7 +35,7 @@ from .verdict import Verdict, driver_of, reproduction
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["add_arguments", "chosen_cases", "run", "verify_device"]
+__all__ = ["add_arguments", "chosen_cases", "default_jobs", "run", "verified", "verify_device"]
 
 _DESCRIPTION = """\
 Run the conformance cases on this device and compare every bit with the
@@ -122,7 +122,7 @@ def run(arguments: Namespace) -> int:
 
 def verify_device(device: Device, cases: Sequence[Case], arguments: Namespace) -> int:
     """Verify a device, say what was found, and write the files that are asked for; return the exit status."""
-    verdict = _verify(device, cases, probing=arguments.case is None, jobs=_jobs(arguments, device, len(cases)))
+    verdict = verified(device, cases, probing=arguments.case is None, jobs=_jobs(arguments, device, len(cases)))
     if arguments.case is not None and len(verdict.outcomes) <= _SHOWN_DIGESTS:
         for outcome in verdict.outcomes:
             state = "different" if outcome.difference else "the reference's bits"
@@ -201,12 +201,20 @@ def _named(names: Sequence[str]) -> list[Case]:
     return list(cases.values())
 
 
+def default_jobs(device: Device, cases: int) -> int:
+    """Return how many processes share the cases by default: two where drivers compile on one core of the CPU."""
+    return 2 if device.description.is_software and _is_native(device) and cases > _WORTH_TWO else 1
+
+
+def _is_native(device: Device) -> bool:
+    return device.implementation.startswith(_NATIVE)
+
+
 def _jobs(arguments: Namespace, device: Device, cases: int) -> int:
-    """Return how many processes share the cases: by default two where drivers compile on one core of the CPU."""
-    is_own = device.implementation.startswith(_NATIVE)
+    """Return how many processes share the cases."""
     if arguments.jobs is None:
-        return 2 if device.description.is_software and is_own and cases > _WORTH_TWO else 1
-    if arguments.jobs > 1 and not is_own:
+        return default_jobs(device, cases)
+    if arguments.jobs > 1 and not _is_native(device):
         raise CommandError(
             f"--jobs {arguments.jobs} would not verify {device.implementation}, which this process alone has in wgpu's "
             "place; use --jobs 1"
@@ -214,7 +222,10 @@ def _jobs(arguments: Namespace, device: Device, cases: int) -> int:
     return int(arguments.jobs)
 
 
-def _verify(device: Device, cases: Sequence[Case], *, probing: bool, jobs: int) -> Verdict:
+def verified(
+    device: Device, cases: Sequence[Case], *, probing: bool, jobs: int, seconds: float | None = None
+) -> Verdict:
+    """Return what the cases show, and the probes if these are asked for; no case begins after so many `seconds`."""
     started = time.monotonic()
     probes: list[Probe] = []
     found: dict[int, Outcome] = {}
@@ -230,6 +241,9 @@ def _verify(device: Device, cases: Sequence[Case], *, probing: bool, jobs: int) 
                 for number, outcome in outcomes_as_they_come:
                     found[number] = outcome
                     progress.show(len(found), next(steps))
+                    if seconds is not None and time.monotonic() - started > seconds and len(found) < len(cases):
+                        stopped = f"the {seconds:.0f} s for them were over"
+                        break
         except DeviceReleasedError as error:
             stopped = str(error)
         except BrokenProcessPool:
@@ -237,9 +251,9 @@ def _verify(device: Device, cases: Sequence[Case], *, probing: bool, jobs: int) 
     for one in probes:
         if one.passed is False:
             warn(f"the probe {one.name!r} failed on {device.summary}: {one.finding}")
-    seconds = time.monotonic() - started
+    took = time.monotonic() - started
     outcomes = [found[number] for number in sorted(found)]
-    return Verdict(device.summary, len(cases), probes, outcomes, seconds, stopped, driver_of(device))
+    return Verdict(device.summary, len(cases), probes, outcomes, took, stopped, driver_of(device))
 
 
 def _steps(cases: Sequence[Case], jobs: int) -> Iterator[str]:
