@@ -46,6 +46,8 @@ def test_json_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
 def test_options_reach_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = explained(capsys, "cumsum", *H200, "--precision", "compensated")
     assert out.startswith(f"cumsum of float32, shape 4096x4096, axis 0, on {PROFILES['h200'].summary}\n")
+    _, out, _ = explained(capsys, "cumsum", *H200, "--monotone")
+    assert out == f"{dmlgpu.explain('cumsum', (4096, 4096), axis=0, monotone=True, profile='h200')}\n"
     _, out, _ = explained(capsys, "round", "--shape", "2^20", "--mode", "half-away", "--profile", "m3")
     assert "1. round_quads" in out
 
@@ -77,6 +79,7 @@ def test_help_names_the_profiles(capsys: pytest.CaptureFixture[str]) -> None:
         (("cumsum", "--shape", "4", "--profile", "h100"), "invalid choice: 'h100'"),
         (("cumsum", "--shape", "4", "--type", "complex64"), "invalid choice: 'complex64'"),
         (("cumsum", "--shape", "4", "--profile", "m3", "--device", "0"), "--device and --profile are both given"),
+        (("cumprod", "--shape", "4", "--monotone", "--profile", "m3"), "monotone is True, which is for sums"),
         (("round", "--shape", "4", "--type", "int8", "--profile", "m3"), "dtype is int8, whose elements round"),
         (("cumsum", "--shape", "4", "--device", "no such"), "no such"),
     ],

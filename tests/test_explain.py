@@ -81,6 +81,17 @@ def test_in_place_may_take_other_kernels(device: Device) -> None:
     assert [one.kernel for one in in_place.passes] == [one.pipeline.kernel for one in plan.passes]
 
 
+def test_a_monotone_sum_has_the_passes_of_its_maximum_too(device: Device) -> None:
+    problem, _, _ = problem_of("cumsum", (300, 5000), axis=1, exclusive=True, monotone=True)
+    plan = plan_problem(problem, device.limits)
+    sums = dmlgpu.explain("cumsum", (300, 5000), axis=1, device=device)
+    found = dmlgpu.explain("cumsum", (300, 5000), axis=1, exclusive=True, monotone=True, device=device)
+    assert [one.kernel for one in found.passes] == [one.pipeline.kernel for one in plan.passes]
+    assert found.passes[: sums.dispatches] == sums.passes
+    assert found.copy_bytes == sums.copy_bytes
+    assert found.traffic >= sums.traffic + 1, "the maximum reads and writes every result once more"
+
+
 def test_as_dict_is_for_json() -> None:
     found = dmlgpu.explain("cumprod", (3, 5), axis=-1, dtype="int64", profile="webgpu-defaults")
     read = json.loads(json.dumps(found.as_dict()))
@@ -119,6 +130,13 @@ def test_text_says_every_pass_and_the_sums() -> None:
         ({"axis": None}, ArgumentError, "axis is None, and shape (4, 4) has 2 dimensions: give 0 to 1"),
         ({"axis": 2}, AxisError, "axis 2 is out of range"),
         ({"precision": "compensated", "dtype": "int32"}, ArgumentError, "precision is 'compensated'"),
+        ({"monotone": 1}, ArrayTypeError, "monotone is 1"),
+        ({"monotone": True, "operator": "cumprod"}, ArgumentError, "monotone is True, which is for sums"),
+        (
+            {"monotone": True, "operator": "round", "axis": None},
+            ArgumentError,
+            "monotone is for scans, and operator is",
+        ),
         ({"mode": "up"}, ArgumentError, "mode is 'up'"),
         ({"exclusive": 1}, ArrayTypeError, "exclusive is 1"),
         ({"in_place": 1}, ArrayTypeError, "in_place is 1"),

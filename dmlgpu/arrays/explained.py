@@ -29,6 +29,7 @@ def explain(
     exclusive: bool = False,
     reverse: bool = False,
     precision: str = "default",
+    monotone: bool = False,
     mode: str = "half_even",
     in_place: bool = False,
     device: Device | str | int | None = None,
@@ -49,8 +50,8 @@ def explain(
         The axis of a scan; only a single dimension needs none.
     dtype : DTypeLike
         The type to compute in: conversions are passes of their own, which are not counted.
-    exclusive, reverse, precision
-        As for `cumulative_sum`.
+    exclusive, reverse, precision, monotone
+        As for `cumulative_sum`. A monotone sum has the passes of the sums, and of their running maximum.
     mode : str
         As for `round`.
     in_place : bool
@@ -87,6 +88,7 @@ def explain(
         exclusive=exclusive,
         reverse=reverse,
         precision=precision,
+        monotone=monotone,
         mode=mode,
     )
     in_place = flag(in_place, "in_place")

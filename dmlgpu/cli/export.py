@@ -101,7 +101,7 @@ def _as_json(content: Mapping[str, Any]) -> str:
 
 def _how(plan: Mapping[str, Any]) -> str:
     """Say what the plan computes, as in 'reverse cumsum along axis 1 of float32 (2, 3)'."""
-    words = [word for word in ("exclusive", "reverse") if plan.get(word)]
+    words = [word for word in ("exclusive", "reverse", "monotone") if plan.get(word)]
     words += [plan["operator"], f"({plan['mode']})" if "mode" in plan else f"along axis {plan['axis']}"]
     if plan.get("precision") == "compensated":
         words.insert(0, "compensated")

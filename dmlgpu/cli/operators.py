@@ -550,6 +550,7 @@ def add_problem(parser: ArgumentParser) -> None:
     parser.add_argument("--exclusive", action="store_true", help="leave each element out of its own result")
     parser.add_argument("--reverse", action="store_true", help="start from the highest index of the axis")
     parser.add_argument("--precision", choices=("default", "compensated"), default="default", help="of sums of float32")
+    parser.add_argument("--monotone", action="store_true", help="have the largest sum so far as each result")
     parser.add_argument(
         "--mode",
         type=lambda text: text.replace("-", "_"),
@@ -563,7 +564,7 @@ def add_problem(parser: ArgumentParser) -> None:
 
 def problem_given(arguments: Namespace) -> dict[str, Any]:
     """Return the arguments of `add_problem` by the names that `dmlgpu.explain` gives them."""
-    names = ("operator", "shape", "axis", "exclusive", "reverse", "precision", "mode", "in_place")
+    names = ("operator", "shape", "axis", "exclusive", "reverse", "precision", "monotone", "mode", "in_place")
     return {"dtype": arguments.type, **{name: getattr(arguments, name) for name in names}}
 
 

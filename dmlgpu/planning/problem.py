@@ -6,7 +6,7 @@ Nothing here knows a device.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, SupportsIndex
@@ -380,6 +380,7 @@ def problem_of(
     exclusive: bool = False,
     reverse: bool = False,
     precision: str = "default",
+    monotone: bool = False,
     mode: str = "half_even",
 ) -> tuple[ScanProblem | ElementwiseProblem, tuple[int, ...], int | None]:
     """Return the problem that arguments mean, its shape, and its axis counted from 0; arguments as `dmlgpu.explain`.
@@ -393,6 +394,7 @@ def problem_of(
     sizes = integers(shape, "shape")
     element = by_argument(dtype)
     exclusive, reverse = flag(exclusive, "exclusive"), flag(reverse, "reverse")
+    monotone = flag(monotone, "monotone")
     accumulated, rounding = choice(precision, "precision", _PRECISIONS), choice(mode, "mode", _MODES)
     if any(size < 1 for size in sizes):
         raise ArgumentError(
@@ -401,7 +403,9 @@ def problem_of(
     check_sizes(sizes, "shape")
     layout = Layout.packed(sizes)
     if kind is None:
-        _check_rounding(element, axis, exclusive, reverse, accumulated)
+        is_precise = accumulated is not Precision.DEFAULT
+        given = {"exclusive": exclusive, "reverse": reverse, "precision": is_precise, "monotone": monotone}
+        _check_rounding(element, {"axis": axis is not None} | given)
         return round_problem(element, rounding, layout, layout), sizes, None
     if element is BOOL:
         raise ArgumentError("dtype is bool, which scans convert to int64: give the type they compute in")
@@ -413,15 +417,23 @@ def problem_of(
         )
     along = 0 if axis is None else integer(axis, "axis", "give an integer, or None for one dimension")
     problem = scan_problem(
-        element, kind, layout, layout, axis=along, exclusive=exclusive, reverse=reverse, precision=accumulated
+        element,
+        kind,
+        layout,
+        layout,
+        axis=along,
+        exclusive=exclusive,
+        reverse=reverse,
+        precision=accumulated,
+        monotone=monotone,
     )
     return problem, sizes, along % len(sizes)
 
 
-def _check_rounding(element: ElementType, axis: object, exclusive: bool, reverse: bool, precision: Precision) -> None:
+def _check_rounding(element: ElementType, given: Mapping[str, bool]) -> None:
+    """Refuse elements that have nothing to round, and arguments of scans; `given` says of each whether it is set."""
     if element.kind != "float":
         raise ArgumentError(f"dtype is {element}, whose elements round to themselves: give a floating-point type")
-    given = {"axis": axis is not None, "exclusive": exclusive, "reverse": reverse}
-    for name, is_given in (given | {"precision": precision is not Precision.DEFAULT}).items():
+    for name, is_given in given.items():
         if is_given:
             raise ArgumentError(f"{name} is for scans, and operator is 'round': leave it out")

@@ -38,7 +38,8 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 # Pages that have none below them have no use for a list of these.
 html_sidebars: dict[str, list[str]] = {
-    pattern: [] for pattern in ("index", "gallery", "check-your-gpu", "docs/**", "benchmarks/**", "examples/**", "[CS]*")
+    pattern: []
+    for pattern in ("index", "gallery", "check-your-gpu", "docs/**", "benchmarks/**", "examples/**", "[CS]*")
 }
 html_theme_options = {
     "navbar_align": "left",
