@@ -175,6 +175,25 @@ class TestReports:
         assert lines(one) == "sum float32 64x1000 axis 1" + " " * 12 + "2.00   1 %  0.256    0.50     2000    3.00"
         assert len(lines(one)) == len(heading()) == 80
 
+    @pytest.mark.parametrize("seconds", [1e-9, 3.04e-6, 0.0243, 1.0, 99.96, 12_345.6, 3e9])
+    @pytest.mark.parametrize("other", [1e-9, 0.0243, 3e9])
+    def test_any_figure_fits_a_line(self, seconds: float, other: float) -> None:
+        """Gigabytes a second of a small row on a busy machine, as 0.000987, had more digits than room."""
+        times = {"copy_seconds": [other], "whole": [other], "numpy": [seconds]}
+        names = Row("copy", "float32", (3000,), kernel="vec4"), Row("product", "float16", (99, 9999, 9999), 1)
+        both = [replace(Result(row, [seconds], "vec4"), **times) for row in names]
+        for line in [*(line for one in both for line in lines(one).splitlines()), *closing(both).splitlines()]:
+            assert len(line) <= 80, line
+        assert [len(one.split()) for one in lines(both[1]).splitlines()] == [5, 7], "no figures run together"
+
+    @pytest.mark.parametrize("factor", [1e-12, 1e-3, 1.0, 99.996, 1e3, 1e12])
+    def test_any_figure_fits_a_line_of_a_comparison(self, factor: float) -> None:
+        row = Row("product", "float16", (99, 9999, 9999), 1)
+        old, new = (result(row, seconds=seconds) for seconds in (1e-3, 1e-3 * factor))
+        for one, other in ((old, new), (new, old)):
+            text = render(compare(report(one), report(other)))
+            assert max(map(len, text.splitlines())) <= 80, text
+
     def test_long_names_and_wrong_bits_have_lines_of_their_own(self) -> None:
         row = Row("product", "float16", (512, 512), 1, "decreasing", "exclusive", "serial_tiles")
         name, numbers, *wrong = lines(result(row, difference="[0, 0]: 1.5 (0x3e00) against 2 " * 5)).splitlines()

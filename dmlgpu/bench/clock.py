@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import wgpu
+from numpy.typing import NDArray
 
 from ..layout import ceil_div
 from ..planning.dispatch import Plan
@@ -18,7 +19,7 @@ from ..runtime.wgpu_private import timestamp_period
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["BufferCopy", "Clock", "Work", "work_of"]
+__all__ = ["BufferCopy", "Clock", "Work", "elapsed", "work_of"]
 
 _MAX_SPANS = 2000
 """The most dispatches that are measured at once: a query set holds 4096 timestamps, two for each."""
@@ -109,6 +110,17 @@ def work_of(device: Device, plan: Plan, source: Any, target: Any) -> Work:
     return Work(tuple(tuple(batch) for batch in batches), kept)
 
 
+def elapsed(stamps: NDArray[np.uint64]) -> int:
+    """Return the ticks between the two timestamps of each span, added up; at least one, as no work takes no time.
+
+    Examples
+    --------
+    >>> elapsed(np.array([5, 9, 20, 26], np.uint64)), elapsed(np.array([7, 7], np.uint64))
+    (10, 1)
+    """
+    return max(1, int(np.sum((stamps[1::2] - stamps[::2]).astype(np.int64))))
+
+
 class Clock:
     """Measures work on a device.
 
@@ -167,11 +179,9 @@ class Clock:
                 submit(gpu_device, [command])
             self._mapped.map_sync(wgpu.MapMode.READ, 0, nbytes)
             wall = time.perf_counter() - started
-            ticks = np.frombuffer(self._mapped.read_mapped(0, nbytes), np.uint64).reshape(-1, 2)
+            ticks = np.frombuffer(self._mapped.read_mapped(0, nbytes), np.uint64).copy()
             self._mapped.unmap()
-        if self._period is None:
-            return wall
-        return float(np.sum((ticks[:, 1] - ticks[:, 0]).astype(np.int64))) * self._period
+        return wall if self._period is None else elapsed(ticks) * self._period
 
     def _span(self, spans: int) -> Callable[[int], dict[str, Any]]:
         """Return the descriptor that gives the n-th compute pass its timestamps."""

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import ArgumentError
 from .results import Report, Result, median_interval, summarize
 from .rows import Row
-from .tables import wrapped
+from .tables import figure, wrapped
 
 __all__ = ["ENOUGH", "Change", "compare", "heading", "measured", "other_machine", "render"]
 
@@ -20,6 +20,8 @@ ENOUGH = 6
 """The fewest samples whose range holds the median with 95 %."""
 
 _NAME = 33
+_FACTOR, _SHARE = 6, 5
+"""The longest factors and shares, with which lines have 79 columns."""
 
 
 @dataclass(frozen=True)
@@ -176,10 +178,10 @@ def render(changes: Sequence[Change], *, show_copies: bool = False) -> str:
         name = change.row.name
         detail = ""
         if change.row.operator != "copy":
-            (a, b), (c, d) = change.old, change.new
-            detail = f"   {a:.2f}-{b:.2f} -> {c:.2f}-{d:.2f}"
-        numbers = f" {change.verdict:7} {change.factor:6.2f} x{detail}"
-        lines.append(f"{name:{_NAME}}{numbers}" if len(name) <= _NAME else f"{name}\n{'':{_NAME}}{numbers}")
+            a, b, c, d = (figure(one, _SHARE, 2) for one in (*change.old, *change.new))
+            detail = f"   {a}-{b} -> {c}-{d}"
+        numbers = f" {change.verdict:7} {figure(change.factor, _FACTOR, 2):>{_FACTOR}} x{detail}"
+        lines.append(f"{name:{_NAME}}{numbers}" if len(name) <= _NAME else f"{wrapped(name)}\n{'':{_NAME}}{numbers}")
     lines.append("")
     if operators:
         lines.append(wrapped(f"{_count(operators)}: operators by their shares of a copy, which decide"))

@@ -8,7 +8,7 @@ from typing import Any
 
 from .results import Report, Result, summarize
 
-__all__ = ["COLUMNS", "WIDTH", "cells", "closing", "header_lines", "heading", "lines", "markdown", "wrapped"]
+__all__ = ["COLUMNS", "WIDTH", "cells", "closing", "figure", "header_lines", "heading", "lines", "markdown", "wrapped"]
 
 COLUMNS = (
     *("what", "ms", "noise", "G elements/s", "GB/s", "of copy", "whole call, ms", "upload", "download", "x NumPy"),
@@ -21,6 +21,9 @@ WIDTH = 80
 _NAME = 33
 _HEADINGS = ("ms", "noise", "GB/s", "of copy", "whole ms", "x NumPy")
 _WIDTHS = (9, 6, 7, 8, 9, 8)
+"""Of the columns behind the name, each with a space before it."""
+_LONG = 8
+"""The longest figures in sentences."""
 
 
 def header_lines(header: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -87,10 +90,14 @@ def heading() -> str:
 def lines(result: Result) -> str:
     """Return a result as a line, or as several where its name is long or its bits are wrong."""
     speed = result.row.bytes_moved / result.time.median / 1e9
-    whole = _three(1e3 * summarize(result.whole).median) if result.whole else ""
-    share, speedup = (f"{value:.2f}" if value is not None else "" for value in (result.share, result.speedup))
+    whole = 1e3 * summarize(result.whole).median if result.whole else None
     noise = f"{min(100 * result.noise, 999):.0f} %"
-    numbers = _aligned((_three(1e3 * result.time.median), noise, _three(speed), share, whole, speedup))
+
+    def cell(value: float | None, column: int, places: int | None = None) -> str:
+        return "" if value is None else figure(value, _WIDTHS[column] - 1, places)
+
+    times = cell(1e3 * result.time.median, 0), noise, cell(speed, 2)
+    numbers = _aligned((*times, cell(result.share, 3, 2), cell(whole, 4), cell(result.speedup, 5, 2)))
     name = result.row.name
     found = [f"{name:{_NAME}}{numbers}" if len(name) <= _NAME else f"{wrapped(name)}\n{'':{_NAME}}{numbers}"]
     if result.difference is not None:
@@ -102,9 +109,29 @@ def _aligned(texts: Sequence[str]) -> str:
     return "".join(f"{text:>{width}}" for text, width in zip(texts, _WIDTHS, strict=True)).rstrip()
 
 
-def _three(value: float) -> str:
-    """Write a number with three digits, or all before its point."""
-    return f"{value:.0f}" if value >= 100 else f"{value:#.3g}"
+def figure(value: float, width: int, places: int | None = None) -> str:
+    """Write a number in at most `width` characters, 5 or more.
+
+    Parameters
+    ----------
+    value : float
+        Not negative.
+    width : int
+        Where it takes more, it gets fewer digits.
+    places : int, optional
+        Digits behind the point; by default three digits in all, or those before the point if they are more.
+
+    Examples
+    --------
+    >>> from dmlgpu.bench.tables import figure
+    >>> figure(0.0123456, 6), figure(0.000123456, 6), figure(123456789.0, 8), figure(0.5, 5, 2)
+    ('0.0123', '1e-04', '1.2e+08', '0.50')
+    """
+    whole = f"{value:.0f}"
+    usual = f"{value:.{places}f}" if places is not None else whole if value >= 100 else f"{value:#.3g}"
+    shorter = [whole] if value >= 100 else []
+    texts = [usual, *shorter, f"{value:.1e}", f"{value:.0e}"]
+    return next((text for text in texts if len(text) <= width), texts[-1])
 
 
 def closing(results: Sequence[Result]) -> str:
@@ -113,8 +140,8 @@ def closing(results: Sequence[Result]) -> str:
     fastest = [result for result in results if result.row.operator == "copy" and result.row.kernel == result.copy]
     if fastest:
         speeds = sorted(result.row.bytes_moved / result.time.median / 1e9 for result in fastest)
-        range_of_them = " to ".join(dict.fromkeys(map(_three, (speeds[0], speeds[-1]))))
-        found.append(f"copies: {range_of_them} GB/s, the fastest for each type and size (--show-copies)")
+        range_of_them = " to ".join(dict.fromkeys(figure(speed, _LONG) for speed in (speeds[0], speeds[-1])))
+        found.append(wrapped(f"copies: {range_of_them} GB/s, the fastest for each type and size (--show-copies)"))
     rows = [result for result in results if result.row.operator != "copy"]
     if rows:
         found += ["", wrapped(_sentences(rows))]
@@ -136,5 +163,5 @@ def _sentences(rows: Sequence[Result]) -> str:
 def _middle(rows: Sequence[Result], of: Callable[[Result], float | None]) -> str:
     """Write the median of some values, and their range where there are several."""
     values = [value for value in map(of, rows) if value is not None]
-    middle = f"{summarize(values).median:.2f}"
-    return middle if len(values) == 1 else f"{middle} ({min(values):.2f} to {max(values):.2f})"
+    middle, least, most = (figure(one, _LONG, 2) for one in (summarize(values).median, min(values), max(values)))
+    return middle if len(values) == 1 else f"{middle} ({least} to {most})"
