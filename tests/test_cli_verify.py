@@ -16,8 +16,8 @@ import pytest
 
 import dmlgpu
 from dmlgpu.cli import console, verify
-from dmlgpu.cli.verdict import driver_of, reproduction
-from dmlgpu.conformance import Digests, Probe, checks, parse
+from dmlgpu.cli.verdict import Verdict, driver_of, reproduction
+from dmlgpu.conformance import Digests, Outcome, Probe, checks, parse, suite
 from dmlgpu.errors import ShaderError
 from dmlgpu.runtime import wgpu_private
 from dmlgpu.runtime.device import Device
@@ -73,9 +73,36 @@ class TestVerdict:
         words = " ".join(out.split())
         for name in ("subnormals", "float32 addition correctly rounded in all of", "atomics no byte is lost"):
             assert name in words
-        assert "float32 2 - float16 - 1 " in words
+        assert "sum tiles float32 2 round float16 1 PASSED" in words
         assert "PASSED: 3 of 3 cases have the reference's bits" in words
-        assert max(map(len, out.splitlines())) <= 110
+        assert max(map(len, out.splitlines())) <= 80
+
+    @pytest.mark.parametrize("wrong", [False, True])
+    def test_a_verdict_fits_a_terminal_whatever_the_device_is_called(self, wrong: bool) -> None:
+        """Commands to copy and names of cases stay whole."""
+        summary = (
+            "A Graphics Card of the Ninth Generation, Workstation Edition (RTX) with 96 GB (DiscreteGPU) via Vulkan"
+        )
+        difference = (
+            f"at [0, 0] the device has {1 / 3!r} (0x3fd5555555555555), the reference 0 (0x0)" if wrong else None
+        )
+        cases = list(suite())
+        outcomes = [Outcome(case, None, difference if i % 2 else None) for i, case in enumerate(cases)]
+        finding = "one of some thousand hard cases, and a sentence that goes on for longer than a line has room"
+        verdict = Verdict(
+            *(summary, 10**6, [Probe("float32 multiplication", finding, not wrong)] * 9, outcomes, 12_345.6),
+            *(f"the device was lost in the case {cases[0].name}" if wrong else None, f"{summary} 550.1, through wgpu"),
+        )
+        text = verdict.render()
+        names = {case.name for case in cases}
+        long = [line for line in text.splitlines() if len(line) > 80 and line not in names]
+        assert all(line.startswith("  ") and "dmlgpu verify --device " in line for line in long)
+        assert len(long) == (10 if wrong else 0)
+        every = verdict.cells()
+        for dtype, cells in every.items():
+            in_rows = [line.split()[1:] for line in text.splitlines() if line.startswith(f"{dtype} ")]
+            written = " ".join(" ".join(row) for row in in_rows)
+            assert all((str(n) if m == n else f"{m} of {n}") in written for m, n in cells.values())
 
     def test_a_wrong_device_fails_and_says_where(
         self, run: Run, few: list[str], device: Device, broken: None, monkeypatch: pytest.MonkeyPatch
@@ -83,7 +110,7 @@ class TestVerdict:
         monkeypatch.delenv("VK_DRIVER_FILES", raising=False)
         status, out, err = run("verify", "--json", "report.json")
         assert status == 1
-        assert f"{ONE}: at [0, 0] the device has " in out
+        assert f"\n{ONE}\n  at [0, 0] the device has " in out
         assert f"  dmlgpu verify --device '{device.summary}' --case {ONE}\n" in out
         assert "failed probes: float32 addition, float32 multiplication, " in out
         assert "FAILED: 0 of 3 cases have the reference's bits" in out
@@ -126,7 +153,7 @@ class TestVerdict:
         monkeypatch.setattr(device, "_subnormals", None)
         status, out, _ = run("verify", "--case", ONE)
         assert status == 1
-        assert f"{ONE}: ShaderError: scan_tiles.wgsl does not compile\n" in out
+        assert f"{ONE}\n  ShaderError: scan_tiles.wgsl does not compile\n" in out
 
     def test_a_lost_device_ends_the_run(
         self, run: Run, few: list[str], device: Device, monkeypatch: pytest.MonkeyPatch
@@ -139,7 +166,7 @@ class TestVerdict:
         monkeypatch.setattr(device, "lost", lambda: True)
         status, out, _ = run("verify")
         assert status == 1
-        assert f"the device was lost in the case {ONE}; 2 of 3 cases did not run\n" in out
+        assert f"the device was lost in the case {ONE}; 2 of 3 cases did not run " in f"{' '.join(out.split())} "
 
     def test_processes_find_the_same(self, run: Run, few: list[str]) -> None:
         status, out, _ = run("verify", "--jobs", "3", "--digest", "several.json")
@@ -162,8 +189,10 @@ class TestVerdict:
         monkeypatch.setattr(checks, "_check_group", end)
         status, out, _ = run("verify", "--jobs", "2")
         assert status == 1
-        assert "a process that verified cases ended, as if its driver had aborted it; --jobs 1 tells where" in out
-        assert "3 of 3 cases did not run\n" in out
+        said = " ".join(out.split())
+        assert (
+            "a process that verified cases ended, as if its driver had aborted it; --jobs 1 tells where; 3 of 3" in said
+        )
 
     def test_processes_verify_what_wgpu_is(self, run: Run, few: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(wgpu_private, "implementation", lambda: "Dawn 1")

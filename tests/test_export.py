@@ -188,7 +188,7 @@ class TestPage:
                 path, answer = "/result", parsed(reply[1])[1]["output"]
             status, out, _ = one.end()
         assert status == 1
-        assert f"{CASE}: at [0, 0] the device has " in out
+        assert f"{CASE}\n  at [0, 0] the device has " in out
         assert f"  python scripts/in_browser.py --case {CASE}\n" in out
         assert "FAILED: 0 of 1 case have" in out
 
@@ -200,7 +200,7 @@ class TestPage:
                 reply = one.post("/error", "a shader does not compile")
             status, out, _ = one.end()
         assert status == 1
-        assert f"{CASE}: PageError: a shader does not compile\n" in out
+        assert f"{CASE}\n  PageError: a shader does not compile\n" in out
 
     def test_a_lost_device_ends_the_run(self) -> None:
         with page("--case", CASE) as one:

@@ -18,6 +18,7 @@ from typing import IO, Any
 from ..errors import DmlGpuError
 
 __all__ = [
+    "GAP",
     "CommandError",
     "Progress",
     "ReaderGoneError",
@@ -36,7 +37,7 @@ __all__ = [
 
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")  # all but the line feed
 
-_GAP = 2
+GAP = 2
 """Spaces between columns."""
 _BAR_SECONDS = 0.1
 _LINE_SECONDS = 30.0
@@ -192,7 +193,7 @@ def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: int =
             cell.rjust(width) if right and i else cell.ljust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        lines.append((" " * indent + (" " * _GAP).join(cells)).rstrip())
+        lines.append((" " * indent + (" " * GAP).join(cells)).rstrip())
     return lines
 
 
@@ -203,7 +204,7 @@ def _folded(rows: Sequence[Sequence[str]], right: bool, indent: int, width: int 
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, _GAP, 0, 0))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, GAP, 0, 0))
     for i in range(len(rows[0])):
         table.add_column(justify="right" if right and i else "left", overflow="fold")
     for row in rows:

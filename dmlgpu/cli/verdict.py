@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import dmlgpu
 
+from ..bench.tables import WIDTH, wrapped
 from ..conformance import Outcome, Probe
-from .console import columns, count
+from .console import GAP, columns, count
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["Verdict", "driver_of", "reproduction"]
 
 _SHOWN = 10
-_WIDTH = 110
 _DAWN = ", through Dawn "
 _PAGE = ", through a page in "
 _SIGNS = {True: "ok", False: "FAILED", None: "--"}
@@ -94,33 +93,28 @@ class Verdict:
         return table
 
     def render(self) -> str:
-        """Return the verdict as text for people."""
-        lines = [f"dmlgpu {dmlgpu.__version__} on {self.device}"]
-        lines += [*textwrap.wrap(f"driver: {self.driver}", _WIDTH), ""] if self.driver else [""]
+        """Return the verdict as text for people; names of cases and commands alone may be longer than a line."""
+        lines = [wrapped(f"dmlgpu {dmlgpu.__version__} on {self.device}", indent=2)]
+        lines += [wrapped(f"driver: {self.driver}", indent=2), ""] if self.driver else [""]
         if self.probes:
             width = max(len(probe.name) for probe in self.probes)
             for probe in self.probes:
                 label = f"  {_SIGNS[probe.passed]:<6}  {probe.name:<{width}}  "
-                lines += textwrap.wrap(
-                    probe.finding,
-                    _WIDTH,
-                    initial_indent=label,
-                    subsequent_indent=" " * len(label),
-                    break_on_hyphens=False,
-                )
+                lines.append(wrapped(probe.finding, label, len(label)))
             lines.append("")
-        lines += [*self._table(), ""]
+        lines += [*self._tables(), ""]
         different = self.different
         for outcome in self._shown():
-            lines += [f"{outcome.case.name}: {outcome.difference}"]
+            lines += [outcome.case.name, wrapped(outcome.difference or "", "  ", 2)]
             lines += [f"  {reproduction(self.device, outcome.case.name, self.driver)}"]
         if len(different) > len(self._shown()):
             lines.append(f"and {count(len(different) - len(self._shown()), 'more case')}, which --json FILE lists")
         if self.stopped is not None:
-            lines.append(f"{self.stopped}; {self.planned - len(self.outcomes)} of {self.planned} cases did not run")
+            left = f"{self.planned - len(self.outcomes)} of {self.planned} cases did not run"
+            lines.append(wrapped(f"{self.stopped}; {left}"))
         failed = [probe.name for probe in self.probes if probe.passed is False]
         if failed:
-            lines.append(f"failed probes: {', '.join(failed)}")
+            lines.append(wrapped(f"failed probes: {', '.join(failed)}"))
         right = len(self.outcomes) - len(different)
         summary = f"{right} of {count(len(self.outcomes), 'case')} have the reference's bits ({self.seconds:.0f} s)"
         return "\n".join([*lines, f"{'PASSED' if self.passed else 'FAILED'}: {summary}"])
@@ -132,16 +126,24 @@ class Verdict:
             first.setdefault((outcome.case.column, outcome.case.dtype), outcome)
         return list(first.values())[:_SHOWN]
 
-    def _table(self) -> list[str]:
+    def _tables(self) -> list[str]:
+        """Return a table for each operator with its kernels, and one for those without; cut where they are too wide."""
         table = self.cells()
-        names = list(dict.fromkeys(outcome.case.column for outcome in self.outcomes))
-        names.sort(key=lambda name: [*map(name.startswith, ("convert", "round", "product")), name])
-        rows = [["", *names]]
-        for dtype, cells in table.items():
-            shown = [cells.get(name) for name in names]
-            rows.append([dtype, *("-" if cell is None else _cell(*cell) for cell in shown)])
-        title = "cases with the reference's bits, by element type (of the input), operator and kernel"
-        return [title, *columns(rows, right=True, indent=2)]
+        kernels: dict[str, dict[str, str]] = {"sum": {}, "product": {}, "": {}}
+        for name in sorted(
+            {outcome.case.column for outcome in self.outcomes}, key=lambda name: (name == "convert", name)
+        ):
+            operator, _, kernel = name.rpartition(" ")
+            kernels[operator][name] = kernel
+        lines = ["cases with the reference's bits, by operator, type (of the input) and kernel"]
+        for operator, named in kernels.items():
+            rows = {dtype: cells for dtype, cells in table.items() if not named.keys().isdisjoint(cells)}
+            found = [[operator, *rows]]
+            for name, kernel in named.items():
+                found.append([kernel, *(_cell(cells.get(name)) for cells in rows.values())])
+            for part in _side_by_side(found) if rows else ():
+                lines += ["", *columns(part, right=True)]
+        return lines
 
     def json(self, information: Mapping[str, Any]) -> str:
         """Return all that was found, with what ``dmlgpu info --json`` says, as JSON."""
@@ -173,5 +175,22 @@ class Verdict:
         }
 
 
-def _cell(right: int, every: int) -> str:
+def _side_by_side(columns_: Sequence[Sequence[str]]) -> Iterator[list[tuple[str, ...]]]:
+    """Yield the rows of tables that are no wider than a line, each of which begins with the first of the columns."""
+    first, *others = columns_
+    part = [first]
+    for column in others:
+        widths = [max(map(len, one)) + GAP for one in (*part, column)]
+        if len(part) > 1 and sum(widths) - GAP > WIDTH:
+            yield list(zip(*part, strict=True))
+            part = [first]
+        part.append(column)
+    yield list(zip(*part, strict=True))
+
+
+def _cell(found: tuple[int, int] | None) -> str:
+    """Write how many cases are right, and of how many if some are not."""
+    if found is None:
+        return "-"
+    right, every = found
     return str(every) if right == every else f"{right} of {every}"
