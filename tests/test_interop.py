@@ -565,6 +565,34 @@ def test_an_encoder_that_cannot_be_recorded_into(gpu: Any, submissions: list[int
     check_works(gpu)
 
 
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_an_encoder_with_an_open_pass_is_refused_and_cannot_be_finished(
+    gpu: Any, submissions: list[int], is_ended: bool
+) -> None:
+    """As docs/runtime.md says: wgpu refuses what comes after, and nothing of it runs; other encoders go on."""
+    buffer = buffer_of(gpu, np.arange(4, dtype=np.int32))
+    x = dmlgpu.from_wgpu(buffer, 4, "int32")
+    other = gpu.create_command_encoder()
+    dmlgpu.cumulative_sum(x, dtype="int32", out=x, encoder=other)
+    encoder = gpu.create_command_encoder()
+    dmlgpu.cumulative_sum(x, dtype="int32", out=x, encoder=encoder)
+    opened = encoder.begin_compute_pass()
+    with pytest.raises(
+        ArgumentError, match=r"encoder is finished or has an open pass, .* give a new one, or its open pass"
+    ):
+        dmlgpu.cumulative_sum(x, dtype="int32", out=x, encoder=encoder)
+    if is_ended:
+        opened.end()
+    with pytest.raises(wgpu.GPUError):
+        encoder.finish()
+    assert submissions == []
+    assert x.numpy().tolist() == [0, 1, 2, 3]
+    submissions.clear()
+    gpu.queue.submit([other.finish()])
+    assert x.numpy().tolist() == [0, 1, 3, 6]
+    check_works(gpu)
+
+
 @pytest.mark.parametrize("function", [dmlgpu.cumulative_sum, dmlgpu.cumulative_prod, dmlgpu.round])
 @pytest.mark.parametrize("x", [[1.5, 2.5], np.ones(3), np.ones(3, np.int32)], ids=["list", "float", "int"])
 def test_data_of_the_host_cannot_be_recorded(gpu: Any, function: Any, x: Any) -> None:

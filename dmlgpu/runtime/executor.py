@@ -215,7 +215,7 @@ class Executor:
             is_pass = isinstance(encoder, wgpu.GPUComputePassEncoder)
             state = "is a pass that has ended" if is_pass else "is finished or has an open pass"
             raise ArgumentError(
-                f"encoder {state}, and takes no commands: give a new one, or the pass that is open ({said(error)})"
+                f"encoder {state}, and takes no commands: give a new one, or its open pass ({said(error)})"
             ) from error
 
     def write(self, gpu_buffer: Any, offset: int, data: Any) -> None:
