@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 from contextlib import nullcontext
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
+import pyarrow
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -426,6 +428,15 @@ class TestSplitting:
                 else:
                     found.append(None if numbers is None else bits(numbers))
         assert found[0] == found[1]
+
+    @given(st.lists(st.text("+-0.1a", max_size=4), max_size=8), st.integers(0, 3))
+    @example(["+", ""], 0)
+    @example(["1", "-0"], 0)
+    @example(["01", "1"], 1)
+    @example(["", ""], 0)
+    def test_a_plus_and_digits_behind_a_zero_are_seen_at_every_place(self, cells: list[str], skipped: int) -> None:
+        found = numerals._begins_oddly(pyarrow.array(cells, pyarrow.string()).slice(skipped))
+        assert found == any(re.match(r"\+|-?0[^.]", cell) for cell in cells[skipped:])
 
     def test_usual_numbers_need_no_closer_look(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(numerals.Pattern, "fit", lambda pattern, cells: pytest.fail("a look at each cell"))

@@ -42,7 +42,8 @@ _WIDE_MARKS = {
 """The first bytes of other encodings, the longer ones first."""
 _NARROW = "Windows-1252"
 _CONVERT = "save it as UTF-8, or convert it: iconv -f {} -t UTF-8"
-_AT_ONCE = 1 << 20
+_AT_ONCE = 1 << 18
+"""Bytes of a file that are looked at together: as many as a core's own cache has room for."""
 _ROWS_AT_ONCE = 1 << 16
 _LONGEST_LINE = 1 << 24
 _LARGEST_BLOCK = 2**31 - 1
@@ -269,10 +270,11 @@ class _Source:
             )
         except pyarrow.ArrowInvalid:  # such as for lines of different lengths
             return None
-        if may_cut and table.num_rows != content.count(b"\n", self._text_at, end) + 1:
-            return None  # pyarrow has lost rows of very small blocks
         lengths = [pyarrow.compute.binary_length(cells) for cells in table.columns]
         extremes = [pyarrow.compute.min_max(of_cells).as_py() for of_cells in lengths]
+        separators = table.num_rows * table.num_columns - 1
+        if may_cut and sum(map(_total, lengths)) + separators != end - self._text_at:
+            return None  # pyarrow has lost rows of very small blocks
         if max(extreme["max"] for extreme in extremes) > csv.field_size_limit():
             return None
         if not any(extreme["min"] for extreme in extremes):
@@ -302,6 +304,11 @@ class _Source:
                     yield line, row
             except csv.Error as error:
                 raise CommandError(f"{self.path}, line {reader.line_num}: {error}") from None
+
+
+def _total(lengths: Any) -> int:
+    """Return the sum of the lengths of a column's cells; some file has a column, but no row."""
+    return pyarrow.compute.sum(lengths).as_py() or 0
 
 
 def _quotes_are_plain(content: bytes | bytearray, start: int, delimiter: str) -> bool:

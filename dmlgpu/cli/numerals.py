@@ -60,7 +60,7 @@ def numbers_of(cells: Any, error: Error, named: bool, missing: str | None) -> ND
     """
     values = _usual_numbers(cells)
     if values is not None:
-        return values if values.dtype.kind == "i" else _checked(values, cells, error)
+        return values if values.dtype.kind == "i" else _with_right_zeros(values, cells, error)
     compute = pyarrow.compute
     if not (named or _has_number(cells.slice(0, _SOME)) or _has_number(cells.unique())):
         return None
@@ -120,16 +120,24 @@ def _cast(cells: Any, kind: Any) -> NDArray[Any] | None:
 def _begins_oddly(chunk: Any) -> bool:
     """Whether any cell has a plus, or a zero, perhaps after a minus, that is followed by anything but a point."""
     _, offsets, data = chunk.buffers()
-    starts = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
-    # Behind the last cell there may be nothing: what is read there belongs to no cell.
-    text = np.concatenate([np.frombuffer(data, np.uint8)[starts[0] : starts[-1]], np.zeros(2, np.uint8)])
-    starts = starts - starts[0]
+    if data is None or not data.size:
+        return False  # no cell has a character
+    text = np.frombuffer(data, np.uint8)
+    starts = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1].astype(np.intp)
     first, ends = starts[:-1], starts[1:]
-    signs = text[first]
-    first = first + (signs == ord("-"))
-    zeros = np.flatnonzero(text[first] == ord("0"))
-    first, ends = first[zeros], ends[zeros]
-    return bool(np.any(signs == ord("+")) or np.any((text[first + 1] != ord(".")) & (first + 1 < ends)))
+    # Behind the last cell there may be nothing: what is then taken belongs to no cell, and `ends` says so.
+    begin = text.take(first, mode="clip")
+    if np.any((begin == ord("+")) & (first < ends)):
+        return True
+    minus = begin == ord("-")
+    if minus.any():
+        first = first + minus
+        begin = text.take(first, mode="clip")
+    zeros = begin == ord("0")
+    if not zeros.any():
+        return False
+    first = first + 1
+    return bool(np.any(zeros & (text.take(first, mode="clip") != ord(".")) & (first < ends)))
 
 
 def _checked(values: NDArray[np.float64], cells: Any, error: Error) -> NDArray[np.float64]:
@@ -145,6 +153,11 @@ def _checked(values: NDArray[np.float64], cells: Any, error: Error) -> NDArray[n
             )
         if math.isinf(values[row]) and _DIGIT.search(cell):
             raise error(row, f"{shown(cell)} is beyond float64; correct it, or write inf")
+    return _with_right_zeros(values, cells, error)
+
+
+def _with_right_zeros(values: NDArray[np.float64], cells: Any, error: Error) -> NDArray[np.float64]:
+    """Return what cells were read as; a zero that is written as another number is an error."""
     zeros = np.flatnonzero(values == 0)
     if not zeros.size:
         return values
