@@ -209,6 +209,9 @@ def state_of(one: Pass, number: int, random: Random) -> Callable[[Mapping[str, A
                 place, tiles_and_more if place % 8 == 6 else wgsl.DATA
             )
 
+        if one.pipeline.kernel == "scan_lookback":
+            header = count * (names["SLICE_WORDS"] + tiles * names["TILE_WORDS"])
+            return {header + names["TICKET"]: number}, unknown
         return {}, unknown
 
     return found
@@ -288,7 +291,7 @@ def is_unused(file: str, number: int) -> bool:
     """Whether nobody runs a line: single words of vectors that only columns read, and what delays chains in tests."""
     line = (shaders.folder() / file).read_text(encoding="utf-8").splitlines()[number - 1].strip()
     of_vectors = file.startswith("lib/input_") and line.endswith("_quads[index >> 2u][index & 3u];")
-    return of_vectors or line == "atomicAdd(&state[DELAYS], 1u);"
+    return of_vectors or line == "atomicAdd(&state[word], 1u);"
 
 
 MISTAKES = [

@@ -25,9 +25,9 @@ from dmlgpu.runtime.wgpu_private import implementation
 
 from .cli_runner import Run, one_line, process, runner
 
-ONE = "sum.float32.2x257.axis1.inclusive.increasing.packed-to-packed.tiles.plain"
+ONE = "sum.float32.2x257.axis1.inclusive.increasing.packed-to-packed.lookback.plain"
 OTHER = "round.float16.half_even.4097.packed-to-packed.plain"
-TINY = "sum.float32.4x17.axis1.inclusive.increasing.packed-to-packed.tiles.subnormal"
+TINY = "sum.float32.4x17.axis1.inclusive.increasing.packed-to-packed.lookback.subnormal"
 
 
 @pytest.fixture

@@ -50,13 +50,14 @@ KERNELS = {
     "round_quads",
     "scan_carries",
     "scan_elements",
+    "scan_lookback",
+    "scan_lookback_clear",
     "scan_repair",
     "scan_rows",
     "scan_short",
     "scan_slices",
     "scan_strips",
     "scan_suspects",
-    "scan_tile_totals",
     "scan_tiles",
 }
 SIZES = [*range(1, 18), 20, 33, 100, 256, 257, 300, 4000, 4096, 4097, 5000, 8192, 9000, 16_384, 65_536, 70_000, 2**20]
@@ -166,7 +167,15 @@ def test_the_pipelines_of_gpus() -> None:
     keys = gpu_pipelines()
     assert {key.kernel for key in keys} == KERNELS
     pieces = {"int", "int64", "f16", "f32", "f32_compensated", "f64", "f64_words"}
-    for kernel in KERNELS - {"convert", "round", "round_quads", "scan_repair", "scan_strips", "scan_suspects"}:
+    for kernel in KERNELS - {
+        "convert",
+        "round",
+        "round_quads",
+        "scan_repair",
+        "scan_strips",
+        "scan_suspects",
+        "scan_lookback_clear",
+    }:
         assert {dict(key.slots)["element"] for key in keys if key.kernel == kernel} == pieces
     lengths = {dict(key.constants)["slice_length"] for key in keys if key.kernel == "scan_short"}
     assert lengths == set(range(17))

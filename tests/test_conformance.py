@@ -42,7 +42,7 @@ from dmlgpu.runtime.measured import measure_subgroup_sizes
 
 SUITE = list(suite())
 FULL = list(suite(full=True))
-PLAIN = "sum.float32.2x4097.axis1.inclusive.increasing.packed-to-packed.tiles.plain"
+PLAIN = "sum.float32.2x4097.axis1.inclusive.increasing.packed-to-packed.lookback.plain"
 
 
 class TestSuite:
@@ -99,7 +99,7 @@ class TestSuite:
         assert len(pipelines) < 420  # two cores compile as many with lavapipe in 42 s
         float64 = "f64" if limits.float64 else "f64_words"
         formats = [("f16", 4), ("f32", 5), (float64, 6), ("int", 3), ("int", 4), ("int", 5), ("int64", 6)]
-        four_passes = ["scan_tile_totals", "scan_tiles", "scan_serial_totals", "scan_serial_tiles"]
+        four_passes = ["scan_lookback", "scan_tiles", "scan_serial_totals", "scan_serial_tiles"]
         scans = ["scan_slices", "scan_rows", *four_passes, "scan_chain"]
         assert sorts >= set(product(scans, formats, (0, 1)))
         assert sorts >= set(product(scans, ("strided", "quads", "separate", "shared", 0, 1)))
@@ -182,7 +182,7 @@ class TestSuite:
             (PLAIN.replace("packed-to-packed", "packed"), "'packed' is no placement"),
             (PLAIN.replace("packed-to-packed", "packed-to-broadcast"), "is no placement"),
             (PLAIN.replace("packed-to-packed", "broadcast-in-place"), "is no placement"),
-            (PLAIN.replace("tiles", "fast"), "'fast' is no kernel; there are auto, slices"),
+            (PLAIN.replace("lookback", "fast"), "'fast' is no kernel; there are auto, slices"),
             (PLAIN.replace("plain", "odd"), "'odd' is no family"),
             ("round.int8.half_even.9.packed-to-packed.plain", "'int8' is no type; there are float32"),
             ("round.float16.up.9.packed-to-packed.plain", "'up' is no mode"),

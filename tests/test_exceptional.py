@@ -198,7 +198,7 @@ def test_what_is_behind_the_end_does_not_count(device: Device, kernel: str) -> N
             check_scan(device, x, "sum", 1, kernel=kernel, source=Layout.packed(x.shape, 1))
 
 
-@pytest.mark.parametrize("kernel", ["rows", "tiles", "serial", "chain"])
+@pytest.mark.parametrize("kernel", ["rows", "lookback", "serial", "chain"])
 def test_windows_that_begin_inside_a_span(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """21 tiles of which 11 fit: the second window begins in the first span and ends in the second."""
     monkeypatch.setattr(device, "limits", replace(device.limits, software=False, dispatch_elements=12 * TILE))
@@ -371,7 +371,7 @@ def early_infinity(tiles: int, operator: str) -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize("operator", ["sum", "product"])
-@pytest.mark.parametrize("kernel", ["tiles", "serial", "chain"])
+@pytest.mark.parametrize("kernel", ["lookback", "serial", "chain"])
 def test_many_tiles_behind_an_infinity(
     device: Device, kernel: str, operator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -421,7 +421,7 @@ def test_windows(device: Device, binding: int, monkeypatch: pytest.MonkeyPatch) 
         check_scan(device, x.reshape(-1, 1), "sum", 0, source=far, target=far)
 
 
-@pytest.mark.parametrize("kernel", ["rows", "tiles", "serial", "chain", "strips"])
+@pytest.mark.parametrize("kernel", ["rows", "lookback", "serial", "chain", "strips"])
 def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An exceptional tile ends its span, so later windows begin anywhere in theirs."""
     monkeypatch.setattr(device, "limits", replace(device.limits, dispatch_elements=5 * TILE))
@@ -432,7 +432,7 @@ def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest
     check_scan(device, cancelling(100_000), "sum", 0, kernel=kernel)
 
 
-@pytest.mark.parametrize("kernel", ["rows", "tiles", "serial"])
+@pytest.mark.parametrize("kernel", ["rows", "lookback", "serial"])
 @pytest.mark.usefixtures("fresh_plans")
 def test_turns_of_few_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exceptional tiles, and the first absorbing result, anywhere in the turns of a window."""
@@ -450,7 +450,7 @@ def test_turns_of_few_tiles(device: Device, kernel: str, monkeypatch: pytest.Mon
     )
 
 
-@pytest.mark.parametrize("kernel", ["rows", "tiles", "serial"])
+@pytest.mark.parametrize("kernel", ["rows", "lookback", "serial"])
 def test_more_exceptional_tiles_than_a_loop_may_take(device: Device, kernel: str) -> None:
     """Mesa ends the loops of an invocation after 65,535 iterations: where it takes all of these, at tile 2188."""
     check_scan(device, cancelling(2300 * TILE + 5), "sum", 0, kernel=kernel, exclusive=True)
@@ -464,7 +464,7 @@ def swinging(length: int, dtype: str) -> NDArray[Any]:
     return x
 
 
-@pytest.mark.parametrize("kernel", ["rows", "tiles", "serial"])
+@pytest.mark.parametrize("kernel", ["rows", "lookback", "serial"])
 def test_more_exceptional_tiles_of_words_than_a_loop_may_take(
     device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -520,14 +520,32 @@ def every_other(length: int, dtype: str) -> NDArray[Any]:
     return x
 
 
-@pytest.mark.parametrize("window", [None, 9 * TILE, 3 * TILE], ids=str)
+def run_planned(device: Device, plan: Plan, x: NDArray[Any], *, in_place: bool = False) -> NDArray[Any]:
+    """Run a plan; where it writes nothing, the result is 7, or what it was in place."""
+    with device.lock:
+        source = device.allocate(x.nbytes)
+        target = source if in_place else device.allocate(x.nbytes)
+        device.upload(target, 0, np.full_like(x, 7))
+        device.upload(source, 0, x)
+        device._executor.run(plan, source.gpu_buffer, target.gpu_buffer, device.limits.dispatch_elements)
+        got = np.empty_like(x)
+        device.download(target, 0, got)
+        for memory in {source, target}:
+            memory.release()
+    return got
+
+
+@pytest.mark.parametrize("window", [None, 17 * TILE, 9 * TILE, 3 * TILE], ids=str)
 @pytest.mark.parametrize("withhold_every", [1, 2, 3])
-def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(
-    device: Device, withhold_every: int, window: int | None
+@pytest.mark.parametrize("way", ["chain", "lookback", "lookback in place"])
+def test_others_go_on_where_workgroups_keep_what_they_have_to_themselves(
+    device: Device, way: str, withhold_every: int, window: int | None
 ) -> None:
-    """As if they had been stopped: whoever waits for them works the carry out, and may finish before them."""
+    """As if they had been stopped: in a chain others work out what is missing; behind a look-back other passes do."""
+    kernel, _, in_place = way.partition(" ")
     for x, operator, both in (
         (numbers((2, 60_000), np.float32), "sum", False),
+        (numbers((2, 70_001), np.float32), "sum", True),
         (numbers((3, 50_001), np.int64), "product", True),
         (np.stack([cancelling(40_000), strewn(40_000, "sum")[33], handing_on(40_000)]), "sum", False),
         (every_other(28 * TILE, "float64"), "sum", False),
@@ -536,18 +554,57 @@ def test_a_chain_goes_on_where_workgroups_keep_their_carry_to_themselves(
         element = dtypes.by_dtype(x.dtype)
         problem = scan_problem(element, Operator(operator), layout, layout, axis=1, exclusive=both, reverse=both)
         chunks = (len(x), window or x.shape[1])
-        planner = ScanPlanner(problem, device.limits, chunks=chunks)
-        plan = Plan.of(planner.passes("chain", withhold_every))
-        passes = plan.passes
-        assert [one.pipeline.kernel for one in passes[:2]] == ["scan_chain_clear", "scan_chain"]
-        assert len(passes) > 2 or window is None
-        with device.lock:
-            source, target = device.allocate(x.nbytes), device.allocate(x.nbytes)
-            device.upload(source, 0, x)
-            device._executor.run(plan, source.gpu_buffer, target.gpu_buffer, device.limits.dispatch_elements)
-            got = np.empty_like(x)
-            device.download(target, 0, got)
-            source.release()
-            target.release()
+        planner = ScanPlanner(problem, device.limits, bool(in_place), chunks=chunks)
+        plan = Plan.of(planner.passes(kernel, withhold_every))
+        assert [one.pipeline.kernel for one in plan.passes[:2]] == [f"scan_{kernel}_clear", f"scan_{kernel}"]
+        assert any(one.params["resume"] for one in plan.passes) or window is None or window >= x.shape[1]
+        got = run_planned(device, plan, x, in_place=bool(in_place))
         expected = expected_scan(device, x, operator, 1, exclusive=both, reverse=both)
         assert reference.first_difference(got, expected) is None
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "uint8", "int64"])
+@pytest.mark.parametrize("operator", ["sum", "product"])
+class TestLookback:
+    """What scan_lookback writes by itself: the passes behind it would hide that it writes nothing."""
+
+    def plan(self, device: Device, x: NDArray[Any], operator: str, exclusive: bool, window: int) -> Plan:
+        layout = Layout.packed(x.shape)
+        problem = scan_problem(
+            dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, axis=1, exclusive=exclusive
+        )
+        planner = ScanPlanner(problem, device.limits, chunks=(len(x), window))
+        return Plan.of(one for one in planner.passes("lookback") if "lookback" in one.pipeline.kernel)
+
+    def test_windows_of_a_tile_are_all_written(
+        self, device: Device, operator: str, dtype: str, exclusive: bool
+    ) -> None:
+        """None of their workgroups waits for another, and each goes on from what the one before has left."""
+        x = numbers((2, 37 * TILE + 5), dtype, operator)
+        got = run_planned(device, self.plan(device, x, operator, exclusive, TILE), x)
+        expected = expected_scan(device, x, operator, 1, exclusive=exclusive)
+        assert reference.first_difference(got, expected) is None
+
+    def test_a_tile_is_right_or_left(self, device: Device, operator: str, dtype: str, exclusive: bool) -> None:
+        """A workgroup that has lost patience leaves its tile; the first of a slice waits for nobody."""
+        x = numbers((2, 40 * TILE), dtype, operator)
+        got = run_planned(device, self.plan(device, x, operator, exclusive, x.shape[1]), x)
+        expected = expected_scan(device, x, operator, 1, exclusive=exclusive)
+        for tile in range(40):
+            for mine, right in zip(got[:, TILE * tile :][:, :TILE], expected[:, TILE * tile :][:, :TILE], strict=True):
+                is_left = bool((mine == 7).all())
+                assert not (is_left and tile == 0)
+                assert is_left or reference.first_difference(mine, right) is None
+
+    def test_what_may_be_exceptional_and_what_is_behind_it_is_left(
+        self, device: Device, operator: str, dtype: str, exclusive: bool
+    ) -> None:
+        if not dtype.startswith("float"):
+            dtype = "float32"
+        x = numbers((2, 20 * TILE), dtype, operator)
+        x[0, 3 * TILE + 9] = np.nan
+        x[1, 17 * TILE + 1] = np.inf
+        got = run_planned(device, self.plan(device, x, operator, exclusive, x.shape[1]), x)
+        assert (got[0, 3 * TILE :] == 7).all()
+        assert (got[1, 17 * TILE :] == 7).all()

@@ -40,7 +40,7 @@ def test_sums_follow_from_the_passes() -> None:
     found = dmlgpu.explain("cumsum", 2**24, profile="h200")
     moved = sum(one.bytes_read + one.bytes_written for one in found.passes)
     assert found.traffic == moved / (2 * 4 * 2**24)
-    assert 1.5 <= found.traffic < 1.51, "totals read the elements once more"
+    assert 1.005 <= found.traffic < 1.01, "some 200 bytes a tile besides its elements"
     assert found.dispatches == len(found.passes)
     assert found.serial_links == sum(one.serial_links for one in found.passes)
 
@@ -105,10 +105,10 @@ def test_as_dict_is_for_json() -> None:
 def test_text_says_every_pass_and_the_sums() -> None:
     text = str(dmlgpu.explain("cumsum", 2**24, profile="h200"))
     for words in (
-        "1. scan_tile_totals",
-        "3 to 6. scan_repair",
-        "7. scan_tiles",
-        "traffic       1.503",
+        "2. scan_lookback",
+        "4 to 7. scan_repair",
+        "8. scan_tiles",
+        "traffic       1.007",
         "132 processors",
     ):
         assert words in text

@@ -35,7 +35,7 @@ from .cli_runner import Run, one_line, process, runner
 from .harness import numbers
 
 ROOT = Path(__file__).parent.parent
-CASE = "sum.float32.2x257.axis1.inclusive.increasing.packed-to-packed.tiles.plain"
+CASE = "sum.float32.2x257.axis1.inclusive.increasing.packed-to-packed.lookback.plain"
 
 
 def run_exported(device: Device, plan: dict[str, Any], shaders: Mapping[str, str], contents: dict[str, Any]) -> bytes:

@@ -100,7 +100,7 @@ def test_the_copies_keep_to_the_table() -> None:
         ("slices", {}, {"lanes": 8}, "grid"),
         ("slices", {}, {"in_windows": 1}, "4 bytes of scratch memory instead of 28280"),
         ("slices", {"element": "f32_compensated"}, {}, "opaque = 1"),
-        ("tiles", {}, {"opaque": 7}, "opaque = 7"),
+        ("lookback", {}, {"opaque": 7}, "opaque = 7"),
         ("chain", {}, {"exact_grid": 2}, "exact_grid = 2"),
     ],
 )

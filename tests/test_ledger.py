@@ -70,7 +70,7 @@ def cases() -> list[Case]:
     for name in ("float32", "uint8", "float16", "int64"):
         rows, square = scan(name, (3, 2 * TILE), 1), scan(name, (96, 64), 1)
         found += [Case(f"{name} rows", rows, kernel="rows")]
-        found += [Case(f"{name} tiles windows", rows, kernel="tiles", chunks=(3, TILE))]
+        found += [Case(f"{name} lookback windows", rows, kernel="lookback", chunks=(3, TILE))]
         found += [Case(f"{name} serial", rows, SOFTWARE, "serial")]
         found += [Case(f"{name} chain", rows, SOFTWARE, "chain")]
         found += [Case(f"{name} slices windows", square, kernel="slices", chunks=(96, 32))]
@@ -83,10 +83,10 @@ def cases() -> list[Case]:
     for name in ("float32", "uint8", "int64"):
         windows = Case(f"{name} strips in windows", scan(name, (TILE + 256, 64), 0), GPU, "strips", (64, TILE))
         found += [replace(windows, sectors=False)]
-    found += [Case("words", scan("float64", (3, 2 * TILE), 1), kernel="tiles", chunks=(3, TILE))]
+    found += [Case("words", scan("float64", (3, 2 * TILE), 1), kernel="lookback", chunks=(3, TILE))]
     found += [Case("float64", scan("float64", (3, 2 * TILE), 1), replace(GPU, float64=True), "rows")]
     square, columns = scan("float32", (96, 64), 1), scan("float32", (2 * TILE, 3), 0)
-    for kernel in ("rows", "tiles"):
+    for kernel in ("rows", "lookback"):
         found += [Case(f"{kernel} down", columns, kernel=kernel)]
         found += [Case(f"{kernel} windows", scan("float32", (3, 2 * TILE), 1), kernel=kernel, chunks=(3, TILE))]
     found += [Case("serial down", columns, SOFTWARE, "serial")]
@@ -101,7 +101,7 @@ def cases() -> list[Case]:
     floats = scan("float32", (2, 3 * TILE), 1)
     found += [Case("chain by runs", floats, replace(SOFTWARE, blocks=False), "chain")]
     found += [Case("chain windows", floats, SOFTWARE, "chain", (2, TILE))]
-    found += [Case("product tiles", scan("float32", (2, 2 * TILE), 1, Operator.PRODUCT), kernel="tiles")]
+    found += [Case("product tiles", scan("float32", (2, 2 * TILE), 1, Operator.PRODUCT), kernel="lookback")]
     found += [Case("many serial", scan("float32", (5, 3 * TILE), 1), SOFTWARE, "serial")]
     found += [Case("many serial down", scan("float32", (2 * TILE, 5), 0), SOFTWARE, "serial")]
     found += [Case("bands of tiles", scan("float32", (TILE + 512, 256), 0), FAR, sectors=False)]
@@ -128,14 +128,14 @@ def cases() -> list[Case]:
     for name in ("float32", "int64"):
         maxima = scan(name, (2, 2 * TILE), 1, Operator.MAXIMUM)
         found += [
-            Case(f"{name} maxima", maxima, kernel="tiles"),
+            Case(f"{name} maxima", maxima, kernel="lookback"),
             Case(f"{name} maxima serial", maxima, SOFTWARE, "serial"),
         ]
     layout = Layout.packed((2, 2 * TILE))
     compensated = scan_problem(
         by_name("float32"), Operator.SUM, layout, layout, axis=1, precision=Precision.COMPENSATED
     )
-    return [*found, Case("compensated", compensated, kernel="tiles")]
+    return [*found, Case("compensated", compensated, kernel="lookback")]
 
 
 CASES = cases()

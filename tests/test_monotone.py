@@ -162,7 +162,7 @@ class TestKernels:
             check(device, x, 0, exclusive=True, reverse=True, source=packed, target=packed)
             check(device, varied(dtype, (9000, 3)), 0)
 
-    @pytest.mark.parametrize("kernel", ["rows", "tiles", "serial"])
+    @pytest.mark.parametrize("kernel", ["rows", "lookback", "serial"])
     def test_windows_of_whole_tiles(self, device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(device, "limits", replace(device.limits, dispatch_elements=5 * TILE))
         check(device, varied("float32", (2, 100_000))[0], 0, kernel=kernel)
@@ -211,11 +211,16 @@ class TestPlans:
                 problem = scan_problem(
                     element, Operator.SUM, source, target, axis=axis, exclusive=exclusive, monotone=True
                 )
-                plan = plan_problem(problem, limits, one_buffer=one_buffer)
-                of_maxima = [dict(one.pipeline.slots)["element"].startswith("max") for one in plan.passes]
+                # What clears scratch memory knows of elements only how long they are.
+                passes = [
+                    one
+                    for one in plan_problem(problem, limits, one_buffer=one_buffer).passes
+                    if not one.pipeline.kernel.endswith("_clear")
+                ]
+                of_maxima = [dict(one.pipeline.slots)["element"].startswith("max") for one in passes]
                 assert of_maxima == sorted(of_maxima)
                 assert any(of_maxima)
-                for one, is_maximum in zip(plan.passes, of_maxima, strict=True):
+                for one, is_maximum in zip(passes, of_maxima, strict=True):
                     check_pass(one)
                     slots = dict(one.pipeline.slots)
                     if is_maximum and "input" in slots:
@@ -223,7 +228,7 @@ class TestPlans:
                         assert one.params["exclusive"] == exclusive
                     elif not is_maximum:
                         assert one.params["exclusive"] == 0
-                kernels = {one.pipeline.kernel for one in plan.passes[of_maxima.index(True) :]}
+                kernels = {one.pipeline.kernel for one in passes[of_maxima.index(True) :]}
                 bands = {"scan_bands", "scan_bands_exact", "scan_bands_repair"}
                 assert not kernels & {*bands, "scan_repair", "scan_chain"}
 

@@ -184,7 +184,7 @@ def test_no_neighbour_is_lost_in_a_shared_word(device: Device, dtype: str) -> No
 
 def test_more_slices_than_workgroups_in_a_dimension(device: Device) -> None:
     x = numbers((70_000, 65), np.uint8)
-    check_scan(device, x, "sum", 1, kernel="tiles")
+    check_scan(device, x, "sum", 1, kernel="lookback")
     check_scan(device, x, "sum", 1, kernel="serial", reverse=True)
     check_scan(device, x, "sum", 1, kernel="slices", exclusive=True)
     tall = numbers((2, 70_001), np.float32)

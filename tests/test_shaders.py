@@ -50,6 +50,8 @@ def test_the_kernels() -> None:
         "scan_chain_clear",
         "scan_columns",
         "scan_elements",
+        "scan_lookback",
+        "scan_lookback_clear",
         "scan_packed",
         "scan_repair",
         "scan_rows",
@@ -59,7 +61,6 @@ def test_the_kernels() -> None:
         "scan_slices",
         "scan_strips",
         "scan_suspects",
-        "scan_tile_totals",
         "scan_tiles",
     ]
 

@@ -2,8 +2,8 @@
 // exceptional.
 //
 // Grid: one workgroup of 64 invocations for each slice; each invocation takes a span of 16 tiles, 64 spans at a time.
-// Bindings: 0 params, 3 state: reads the records of scan_tile_totals, writes base and end of every tile, and the carry
-// after the window.
+// Bindings: 0 params, 3 state: reads what the first pass left of each tile, writes base and end of every tile, and the
+// carry after the window.
 // Constants: product, opaque.
 // Bytes moved: 44 read and 16 written for each tile.
 
@@ -12,48 +12,28 @@
 #import "lib/order.wgsl"
 #import "lib/exceptional.wgsl"
 #import "lib/carry.wgsl"
+#import "lib/state.wgsl"
 #import "lib/tile_state.wgsl"
+#import "lib/bounds.wgsl"
 
 const SPANS = 64u;
-// So many powers of two below overflow are safe, whatever the rounding.
-const MARGIN = 6;
-
 var<workgroup> before_window: Carry;
 var<workgroup> spans: array<Accumulator, 64>;
 var<workgroup> s: Accumulator;
 var<workgroup> has_s: bool;
 var<workgroup> suspect: atomic<u32>;
-
-// The power of two that a value with this magnitude stays below.
-fn exponent(magnitude: u32) -> i32 {
-    return i32(magnitude >> EXPONENT_SHIFT) - EXPONENT_BIAS + 1;
-}
-
-// Whether a tile might be exceptional. The answer is cautious, because the extremes of its results were found without
-// the base.
-fn is_suspect(present: bool, base: Accumulator, largest: u32, largest_r: u32, smallest: u32) -> bool {
-    let limit = EXPONENT_BIAS - MARGIN;
-    if (largest >= INFINITE || (present && magnitude(base) >= INFINITE)) {
-        return true;
-    }
-    if (!present) {
-        return product && smallest < SMALL;
-    }
-    // Numbers are at least a half of 2^exponent, and 2^(2 - EXPONENT_BIAS) is twice the smallest normal number.
-    if (product && exponent(magnitude(base)) + exponent(smallest) - 2 < 2 - EXPONENT_BIAS + MARGIN) {
-        return true;
-    }
-    let in_tile = max(exponent(largest), exponent(largest_r));
-    if (product) {
-        return exponent(magnitude(base)) + exponent(largest) > limit || in_tile > limit;
-    }
-    return max(exponent(magnitude(base)), in_tile) > limit;
-}
+var<workgroup> is_done: u32;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let slice = workgroup_number(workgroup);
     if (slice >= params.count) {
+        return;
+    }
+    if (lane == 0u) {
+        is_done = u32(is_complete(slice));
+    }
+    if (workgroupUniformLoad(&is_done) == 1u) {
         return;
     }
     least = SMALL;
@@ -115,7 +95,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             if (EXCEPTIONS) {
                 let largest = state_word(word + TILE_LARGEST);
                 let largest_r = state_word(word + TILE_LARGEST_R);
-                if (is_suspect(present, base, largest, largest_r, state_word(word + TILE_SMALLEST))) {
+                let bounds = bounds_of_tile(largest, largest_r, state_word(word + TILE_SMALLEST));
+                if (is_suspect(present, base, bounds)) {
                     atomicMin(&suspect, tile);
                 }
             }

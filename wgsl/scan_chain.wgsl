@@ -18,17 +18,13 @@
 #import "lib/progress.wgsl"
 #import "lib/state_atomic.wgsl"
 #import "lib/chain_records.wgsl"
+#import "lib/withheld.wgsl"
 #import "lib/carry_over.wgsl"
 
 // How many times to look for the carry before working it out.
 override patience: u32 = 2000u;
 // Whether there are exactly as many workgroups as tiles: software drivers are faster without the early return.
 override exact_grid: bool = false;
-// For tests: about one in so many workgroups waits and then does not publish its carry.
-override withhold_every: u32 = 0u;
-
-const DELAY = 20000u;
-
 var<workgroup> drawn: vec3<u32>;
 
 // Returns what tile `tile` of a slice goes on from.
@@ -64,11 +60,6 @@ fn absorbed_word(slice: u32) -> u32 {
     return carry_word(slice, 0u) + CARRY_SPARE;
 }
 
-// For tests: whether a workgroup waits and then does not publish its carry, as if it had been stopped.
-fn is_withheld(ticket: u32) -> bool {
-    return withhold_every != 0u && ((ticket * 2654435761u) >> 16u) % max(withhold_every, 1u) == 0u;
-}
-
 @compute @workgroup_size(LANES)
 fn main(@builtin(local_invocation_index) lane: u32) {
     begin_workgroup(lane);
@@ -92,10 +83,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     least = select(SMALL, 0u, classes);
     fold_tile(lane, input, count, classes);
     if (lane == 0u) {
-        let delay = select(0u, DELAY, is_withheld(tile * params.count + slice));
-        for (var i = 0u; i < delay; i += 1u) {
-            atomicAdd(&state[DELAYS], 1u);
-        }
+        delay_withheld(tile * params.count + slice, DELAYS);
         carry = wait_for_carry(slice, tile, place);
     }
     let settled = settle_tile(lane, input, output, count, 0u, classes);

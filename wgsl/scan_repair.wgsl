@@ -14,6 +14,7 @@
 #import "lib/elements.wgsl"
 #import "lib/order.wgsl"
 #import "lib/tile_step.wgsl"
+#import "lib/state.wgsl"
 #import "lib/tile_state.wgsl"
 #import "lib/classes.wgsl"
 

@@ -15,6 +15,7 @@
 #import "lib/run.wgsl"
 #import <reads>
 #import <writes>
+#import "lib/state.wgsl"
 #import "lib/tile_state.wgsl"
 #import "lib/serial_tile.wgsl"
 

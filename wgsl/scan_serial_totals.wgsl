@@ -1,5 +1,5 @@
-// Reduces each tile of each slice to its total, and to what tells whether it may be exceptional. As scan_tile_totals,
-// with one invocation for each tile: for software adapters, where barriers are expensive.
+// Reduces each tile of each slice to its total, and to what tells whether it may be exceptional, with one invocation
+// for each tile: for software adapters, where barriers are expensive.
 //
 // Grid: workgroups of 8 invocations, as many as a CPU runs at a time; one invocation for each tile.
 // Bindings: 0 params, 1 input (absent where input_in_output), 2 output (not written), 3 state: writes 12 words for
@@ -18,6 +18,7 @@
 #import "lib/run_reach.wgsl"
 #import <reads>
 #import <writes>
+#import "lib/state.wgsl"
 #import "lib/tile_state.wgsl"
 #import "lib/serial_tile.wgsl"
 #import "lib/classes.wgsl"

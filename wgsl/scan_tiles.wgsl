@@ -1,4 +1,5 @@
-// Scans each tile of each slice and writes the results, except those that scan_repair wrote.
+// Scans each tile of each slice and writes the results, except those that are written: by scan_repair or by
+// scan_lookback.
 //
 // Grid: one workgroup of 256 invocations for each tile; one invocation for each run of 16 elements.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries and scan_repair left.
@@ -15,6 +16,7 @@
 #import <reads>
 #import <writes>
 #import "lib/tile_runs.wgsl"
+#import "lib/state.wgsl"
 #import "lib/tile_state.wgsl"
 
 var<workgroup> ends: array<Accumulator, 256>;
@@ -33,9 +35,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let slice = number / params.tiles;
     let tile = number % params.tiles;
     if (lane == 0u) {
-        let suspect = state_word(slice_word(slice) + SUSPECT);
-        let absorbed = state_word(slice_word(slice) + ABSORBED);
-        kind = select(select(WRITTEN, CLASSES, tile >= absorbed), ORDINARY, tile < suspect);
+        kind = WRITTEN;
+        if ((state_word(tile_word(slice, tile) + TILE_CLASS) & IS_WRITTEN) == 0u) {
+            let suspect = state_word(slice_word(slice) + SUSPECT);
+            let absorbed = state_word(slice_word(slice) + ABSORBED);
+            kind = select(select(WRITTEN, CLASSES, tile >= absorbed), ORDINARY, tile < suspect);
+        }
     }
     let how = workgroupUniformLoad(&kind);
     if (how == WRITTEN) {

@@ -2,9 +2,9 @@
 
 ::
 
-    sum.float32.2x4097.axis1.inclusive.increasing.packed-to-packed.tiles.plain
-    compensated.float32.2x4097.axis1.inclusive.increasing.packed-to-packed.tiles.plain
-    monotone.float32.2x4097.axis1.inclusive.increasing.packed-to-packed.tiles.plain
+    sum.float32.2x4097.axis1.inclusive.increasing.packed-to-packed.lookback.plain
+    compensated.float32.2x4097.axis1.inclusive.increasing.packed-to-packed.lookback.plain
+    monotone.float32.2x4097.axis1.inclusive.increasing.packed-to-packed.lookback.plain
     round.float16.half_even.65536.packed-to-packed.patterns
     convert.float32-to-int8.8192.packed-to-packed.patterns
 

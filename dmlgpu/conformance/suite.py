@@ -317,7 +317,7 @@ def _large() -> Iterator[Case]:
     for number, dtype in enumerate(_TYPES):
         yield from _scans(dtype, (70_000, 33), 1, number, ways=("auto", "slices"))
         yield from _scans(dtype, (2, 70_001), 0, number + 1, ways=("auto",))
-    yield from _scans("uint8", (70_000, 65), 1, 0, ways=("tiles",))
+    yield from _scans("uint8", (70_000, 65), 1, 0, ways=("lookback",))
     for order in (0, 3):
         yield from _scans("float32", (34_000_000,), 0, order, ways=("auto",))
     yield from _scans("float32", (34, 1_000_000), 0, 3, ways=("auto",))

@@ -190,9 +190,33 @@ def _tile_words(work: Work) -> int:
     return 16 * work.count + 12 * work.all_tiles
 
 
+def _accumulator_words(work: Work) -> int:
+    return 2 if "64" in work.element or work.element == "f32_compensated" else 1
+
+
 def _chain_words(work: Work) -> int:
-    accumulator_words = 2 if "64" in work.element or work.element == "f32_compensated" else 1
-    return 8 + 16 * work.count + (6 * accumulator_words + 1) * work.all_tiles
+    return 8 + 16 * work.count + (6 * _accumulator_words(work) + 1) * work.all_tiles
+
+
+def lookback_record_words(halves: int, is_exact: bool, is_exclusive: int) -> tuple[int, int]:
+    """Return the words of a tile's record and of a span's, as lib/lookback_records.wgsl has them.
+
+    Parameters
+    ----------
+    halves : int
+        Of an accumulator: two a word.
+    is_exact : bool
+        Whether no tile can be exceptional.
+    is_exclusive : int
+        Whether the last result before a tile matters.
+    """
+    ends = 0 if is_exact else halves * is_exclusive
+    return halves if is_exact else halves + 2 + 3 * ends, 2 * halves + 3 + ends
+
+
+def _lookback_words(work: Work) -> int:
+    tile, span = lookback_record_words(2 * _accumulator_words(work), work.element in _EXACT, work.fields["exclusive"])
+    return _tile_words(work) + 2 + tile * work.all_tiles + span * work.count * ((work.tiles + 30) // 16)
 
 
 def _carry_steps(work: Work) -> int:
@@ -330,12 +354,21 @@ TABLE: Final[Mapping[str, Kernel]] = {
         # An invocation works out the tiles before its own, if nobody hands the carry on.
         steps=lambda w: (w.lane_steps + min(w.length, TILE)) * w.tiles,
     ),
-    "scan_tile_totals": Kernel(
-        slots=_RUNS,
+    "scan_lookback_clear": Kernel(
+        slots=("element",),
+        workgroups=lambda w: max(ceil_div(_lookback_words(w) - _tile_words(w), 1024), ceil_div(w.count, 64)),
+        scratch_words=_lookback_words,
+        steps=lambda _: RUN,
+    ),
+    "scan_lookback": Kernel(
+        slots=(*_RUNS, "tile"),
+        pieces={"tile": ("runs",)},
         constants=_SCAN,
+        optional={"patience": _ANY_SIZE, "withhold_every": _ANY_SIZE},
         workgroups=lambda w: w.all_tiles,
-        scratch_words=_tile_words,
-        steps=lambda w: w.lane_steps,
+        scratch_words=_lookback_words,
+        # The elements of a tile, and the totals of its span's tiles and of spans before it.
+        steps=lambda w: w.lane_steps + SPAN // TILE + 64,
     ),
     "scan_serial_totals": Kernel(
         slots=_RUNS,

@@ -30,6 +30,8 @@ SUBGROUP = 32
 SECTOR_BYTES = 32
 _WORD_BYTES = 4
 _BLOCK = 256
+_FEW_SPANS = 4
+"""At which scan_lookback looks at first."""
 _SAMPLE = 2 * RUN
 """Elements of a slice whose accesses are looked at: places repeat their alignment to a sector after as many."""
 
@@ -195,15 +197,39 @@ def _total_words(work: Work) -> tuple[int, int]:
 
 
 def _carry_over_words(work: Work) -> tuple[int, int]:
+    if work.fields["after_lookback"]:
+        return work.count, 0
     wide = _accumulator_words(work)
     of_tile = 4 * wide + (3 if work.folds == 2 else 0)
     read = of_tile * work.all_tiles + _carry_words(work) * work.fields["resume"] * work.count
     return read, 2 * wide * work.all_tiles + (_carry_words(work) + 2) * work.count
 
 
-def _tile_words(work: Work) -> tuple[int, int]:
-    of_tile = 2 + _carry_words(work) * work.fields["resume"] + 2 * _accumulator_words(work)
-    return of_tile * work.all_tiles - _accumulator_words(work) * work.count, 0
+def _carry_over_links(work: Work) -> int:
+    return 1 if work.fields["after_lookback"] else TABLE["scan_carries"].steps(work)
+
+
+def _lookback_words(work: Work) -> tuple[int, int]:
+    """Return the words where each tile finds the prefix of the span before its own at once."""
+    wide, is_float = _accumulator_words(work), int(work.folds == 2)
+    number = work.fields["first"] // TILE % RUN + np.arange(work.tiles)
+    span, before = number // RUN, np.where(number < RUN, np.arange(work.tiles), number % RUN)
+    ends = 2 * wide * is_float * work.fields["exclusive"]
+    total = 2 * wide + 2 * is_float
+    carry = _carry_words(work)
+    # The ticket, and the class, which says that the tile is written; totals of tiles; flags and prefix of spans.
+    read = 2 * work.tiles + carry * work.fields["resume"] * work.tiles
+    read += int((total * before + 3 * ends * (before > 0)).sum())
+    read += int(np.where(span > 0, np.minimum(span, _FEW_SPANS) + 2 * wide, 0).sum())
+    read += ends * int(((before == 0) & (span > 0)).sum())
+    written = (1 + total + 3 * ends + 4 * wide + 3 * is_float + 1) * work.tiles
+    written += (total + 2 * wide + 1 + ends) * int((number % RUN == RUN - 1).sum()) + carry * work.fields["suspend"]
+    return read * work.count, written * work.count
+
+
+def _lookback_clear_words(work: Work) -> tuple[int, int]:
+    kept = TABLE["scan_carries"].scratch_words(work)
+    return 0, TABLE["scan_lookback_clear"].scratch_words(work) - kept + work.count
 
 
 def _serial_tile_words(work: Work) -> tuple[int, int]:
@@ -315,11 +341,12 @@ _ROWS: Final[Mapping[str, _Entry]] = {
         words=_chain_words,
         links=lambda w: w.lane_steps + w.tiles,
     ),
-    "scan_tile_totals": _Entry(lanes=lambda _: 256, starts=_runs, writes=lambda _: 0, words=_total_words),
+    "scan_lookback_clear": _Entry(lanes=lambda _: 64, starts=None, words=_lookback_clear_words),
+    "scan_lookback": _Entry(lanes=lambda _: 256, starts=_runs, words=_lookback_words),
     "scan_serial_totals": _Entry(lanes=lambda _: 8, starts=_serial_tiles, writes=lambda _: 0, words=_total_words),
-    "scan_carries": _Entry(lanes=lambda _: 64, starts=None, words=_carry_over_words),
+    "scan_carries": _Entry(lanes=lambda _: 64, starts=None, words=_carry_over_words, links=_carry_over_links),
     "scan_repair": _Entry(lanes=lambda _: 256, starts=None, words=lambda w: (2 * w.count, 0), links=lambda _: 1),
-    "scan_tiles": _Entry(lanes=lambda _: 256, starts=_runs, words=_tile_words),
+    "scan_tiles": _Entry(lanes=lambda _: 256, starts=None, words=lambda w: (w.all_tiles, 0), links=lambda _: 1),
     "scan_serial_tiles": _Entry(lanes=lambda _: 8, starts=_serial_tiles, words=_serial_tile_words),
     "round": _ELEMENTWISE,
     "convert": _ELEMENTWISE,

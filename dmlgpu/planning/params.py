@@ -9,7 +9,7 @@ import numpy as np
 
 __all__ = ["PARAMS", "scalars", "uniforms"]
 
-PARAMS: Final = np.dtype(
+_PACKED: Final = np.dtype(
     [(name, np.uint32, 8) for name in ("sizes", "input_strides", "output_strides")]
     + [
         (name, np.uint32)
@@ -33,9 +33,20 @@ PARAMS: Final = np.dtype(
             "checked_first",
             "turn_first",
             "turn_tiles",
+            "after_lookback",
             "side_by_side",
         )
     ]
+)
+_VECTOR_BYTES = 16
+"""Structs that hold vectors of four words are multiples of one."""
+PARAMS: Final = np.dtype(
+    {
+        "names": list(_PACKED.names or ()),
+        "formats": [found[0] for found in (_PACKED.fields or {}).values()],
+        "offsets": [int(found[1]) for found in (_PACKED.fields or {}).values()],
+        "itemsize": -_PACKED.itemsize // _VECTOR_BYTES * -_VECTOR_BYTES,
+    }
 )
 """What each field means stands in ``wgsl/lib/params.wgsl``; a test compares the two."""
 _FIRST_WORD: Final = {name: int(found[1]) // 4 for name, found in (PARAMS.fields or {}).items()}

@@ -12,16 +12,17 @@ from ..dtypes import ElementType
 from ..layout import ceil_div
 from .columns import bands_of, strips_of
 from .dispatch import BoundWindow, Pass, Planner
-from .kernels import PROGRESS_WORDS
+from .kernels import PROGRESS_WORDS, lookback_record_words
 from .problem import Operator, Precision, ScanProblem, is_side_by_side
 from .software import policy_of
 from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Window, windows
 
 __all__ = ["KERNELS", "ScanPlanner"]
 
-KERNELS: Final = ("slices", "rows", "tiles", "serial", "chain", "strips")
-"""The ways to scan: an invocation a slice; a workgroup a slice; a workgroup or an invocation a tile, in four passes; a
-workgroup a tile, in one; a workgroup a strip of slices that are side by side."""
+KERNELS: Final = ("slices", "rows", "lookback", "serial", "chain", "strips")
+"""The ways to scan: an invocation a slice; a workgroup a slice; a workgroup a tile, which looks back for what comes
+before it; an invocation a tile, in four passes; a workgroup a tile, which waits for the tile before it; a workgroup a
+strip of slices that are side by side."""
 
 _WORD_BYTES = 4
 _LANES = 64
@@ -87,8 +88,8 @@ class ScanPlanner(Planner):
         kernel : str, optional
             Force one of `KERNELS` where it is possible.
         withhold_every : int
-            For tests: about one in so many workgroups of a chain waits and then keeps its carry to itself, as if it had
-            been stopped; 0 for none.
+            For tests: about one in so many workgroups that others wait for takes its time and then keeps what it has to
+            itself, as if it had been stopped; 0 for none.
         """
         length, along = self.problem.axis.size, self.chunks[-1]
         if along < length and along % TILE:
@@ -112,7 +113,9 @@ class ScanPlanner(Planner):
             return self._short() if along >= length and length <= RUN else self._slices()
         if kernel == "rows":
             return self._rows()
-        return self._chain(withhold_every) if kernel == "chain" else self._tiles(kernel)
+        if kernel == "lookback":
+            return self._lookback(withhold_every)
+        return self._chain(withhold_every) if kernel == "chain" else self._serial()
 
     def _short(self) -> Iterator[Pass]:
         """Yield passes over slices of a single run: one an invocation, or several where they are packed."""
@@ -227,23 +230,38 @@ class ScanPlanner(Planner):
         for bound in self.windows(self._with_state(chunks, 8)):
             yield self.make_pass("scan_rows", bound, self._access(bound))
 
-    def _tiles(self, kernel: str) -> Iterator[Pass]:
-        """Yield the four passes over the tiles of each window, with a workgroup or an invocation a tile."""
+    def _serial(self) -> Iterator[Pass]:
+        """Yield the four passes over the tiles of each window, with an invocation a tile."""
         tiles = ceil_div(min(self.chunks[-1], self.problem.axis.size), TILE)
         chunks = self._with_state(self.chunks, 16 + 12 * tiles)
-        totals, last = ("scan_tile_totals", "scan_tiles")
-        if kernel == "serial":
-            totals, last = ("scan_serial_totals", "scan_serial_tiles")
         for bound in self.windows(chunks):
-            access, tiles = self._access(bound), ceil_div(bound.window.axis.size, TILE)
-            turn_tiles = min(tiles, self._max_tiles)
-            fields = {"turn_tiles": turn_tiles, "carry_side": bound.window.first // chunks[-1] % 2}
-            yield self.make_pass(totals, bound, access, fields=fields)
-            yield self.make_pass("scan_carries", bound, access, fields=fields)
-            if not self.problem.is_exact:
-                for first in range(0, tiles, turn_tiles):
-                    yield self.make_pass("scan_repair", bound, access, fields={**fields, "turn_first": first})
-            yield self.make_pass(last, bound, access, fields=fields)
+            fields = {"carry_side": bound.window.first // chunks[-1] % 2}
+            yield self.make_pass("scan_serial_totals", bound, self._access(bound), fields=fields)
+            yield from self._settling(bound, "scan_serial_tiles", fields)
+
+    def _lookback(self, withhold_every: int) -> Iterator[Pass]:
+        """Yield one pass over the tiles of each window, and those that see to the tiles that it has left."""
+        tiles = ceil_div(min(self.chunks[-1], self.problem.axis.size), TILE)
+        halves = 2 * self.problem.accumulator_size // _WORD_BYTES
+        of_tile, of_span = lookback_record_words(halves, self.problem.is_exact, int(self.problem.exclusive))
+        chunks = self._with_state(self.chunks, 18 + (12 + of_tile) * tiles + of_span * ((tiles + 30) // 16))
+        in_tests = {"withhold_every": withhold_every, "patience": 20} if withhold_every else {}
+        for bound in self.windows(chunks):
+            fields = {"carry_side": bound.window.first // chunks[-1] % 2}
+            element = {"element": self._as_long(is_exact=self.problem.is_exact)}
+            yield self.make_pass("scan_lookback_clear", bound, slots=element, fields=fields)
+            yield self.make_pass("scan_lookback", bound, self._access(bound), constants=in_tests, fields=fields)
+            yield from self._settling(bound, "scan_tiles", {**fields, "after_lookback": 1})
+
+    def _settling(self, bound: BoundWindow, last: str, fields: dict[str, int]) -> Iterator[Pass]:
+        """Yield what follows the totals of tiles: what each begins with, exceptional ones in turns, and all others."""
+        access, tiles = self._access(bound), ceil_div(bound.window.axis.size, TILE)
+        fields = {**fields, "turn_tiles": min(tiles, self._max_tiles)}
+        yield self.make_pass("scan_carries", bound, access, fields=fields)
+        if not self.problem.is_exact:
+            for first in range(0, tiles, fields["turn_tiles"]):
+                yield self.make_pass("scan_repair", bound, access, fields={**fields, "turn_first": first})
+        yield self.make_pass(last, bound, access, fields=fields)
 
     def _chain(self, withhold_every: int) -> Iterator[Pass]:
         """Yield passes with a workgroup a tile, each of which takes over from the one before."""
@@ -254,7 +272,7 @@ class ScanPlanner(Planner):
         chunks = self._with_state(chunks, 16 + record * tiles)
         in_tests = {"withhold_every": withhold_every, "patience": 20} if withhold_every else {}
         for bound in self.windows(chunks):
-            yield self.make_pass("scan_chain_clear", bound)
+            yield self.make_pass("scan_chain_clear", bound, slots={"element": self._as_long(is_exact=True)})
             exact_grid = bound.window.slices * ceil_div(bound.window.axis.size, TILE) <= self.limits.workgroups
             yield self.make_pass(
                 "scan_chain",
@@ -264,6 +282,13 @@ class ScanPlanner(Planner):
                 constants={"exact_grid": int(exact_grid), **in_tests},
                 fields={"carry_side": bound.window.first // chunks[-1] % 2},
             )
+
+    def _as_long(self, *, is_exact: bool) -> str:
+        """Return a piece for <element> whose records are as long, so that kernels that clear need few pipelines."""
+        is_wide = self.problem.accumulator_size > _WORD_BYTES
+        if is_exact:
+            return "int64" if is_wide else "int"
+        return "f64_words" if is_wide else "f32"
 
     @property
     def _max_tiles(self) -> int:

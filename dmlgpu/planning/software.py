@@ -74,14 +74,14 @@ class GpuPolicy:
         if length <= TILE:
             return Choice("rows", f"a slice of {length} elements is a single tile of at most {TILE}: a workgroup each")
         return Choice(
-            "tiles",
+            "lookback",
             f"{_count(slices)}, fewer than {self.tuning.many_rows}, cannot fill a GPU with a workgroup each: a "
-            "workgroup a tile, in several passes",
+            "workgroup a tile, in one pass",
         )
 
     def kernel_of_pieces(self, slices: int) -> str:
         """Return the way to scan a piece of so many slices, which begins and ends with a carry for each."""
-        return "rows" if slices >= self.tuning.many_rows else "tiles"
+        return "rows" if slices >= self.tuning.many_rows else "lookback"
 
     def packs(self, problem: ScanProblem) -> bool:
         """Whether an invocation may take several short slices: neighbours would read far from each other."""

@@ -258,22 +258,22 @@ def _exceptional_windows() -> Iterator[_Choice]:
 
 def _crossing() -> Iterator[_Choice]:
     """Windows that begin inside a span of 16 tiles, and a slice of more spans than a workgroup has invocations."""
-    for way, tiles in product(("rows", "tiles", "serial", "chain"), (3, 5)):
+    for way, tiles in product(("rows", "lookback", "serial", "chain"), (3, 5)):
         changes = {"window": tiles * TILE}
         for dtype, operator in (("float32", "sum"), ("float32", "product"), ("int32", "sum"), ("int64", "product")):
             yield own_scan("numbers", dtype, operator, (2, 30 * TILE + 77), 1, way, both=tiles == 3), changes
         yield own_scan("negative_zeros", "float32", "sum", (40 * TILE,), 0, way), changes
         yield own_scan("recovering", "float32", "sum", (8 * TILE,), 0, way), changes
-    yield own_scan("numbers", "float32", "sum", (1100 * TILE + 5,), 0, "tiles"), {"software": False}
-    for operator, way in product(_OPERATORS, ("tiles", "serial")):
+    yield own_scan("numbers", "float32", "sum", (1100 * TILE + 5,), 0, "lookback"), {"software": False}
+    for operator, way in product(_OPERATORS, ("lookback", "serial")):
         yield own_scan("early_infinity", "float32", operator, (600 * TILE,), 0, way), {"software": False}
-    yield own_scan("numbers", "int32", "sum", (2300 * TILE,), 0, "tiles"), {"window": 1100 * TILE}
+    yield own_scan("numbers", "int32", "sum", (2300 * TILE,), 0, "lookback"), {"window": 1100 * TILE}
 
 
 def _turns() -> Iterator[_Choice]:
     """Exceptional tiles repaired by several dispatches."""
     changes = {"software": True, "_MAX_TILES": 3}
-    for way in ("rows", "tiles", "serial"):
+    for way in ("rows", "lookback", "serial"):
         for both in (False, True):
             yield own_scan("cancelling", "float32", "sum", (100_000,), 0, way, both=both), changes
         yield own_scan("recovering", "float32", "sum", (21 * TILE,), 0, way), changes

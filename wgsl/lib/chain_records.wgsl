@@ -1,14 +1,12 @@
 // The records in which the workgroups of a chain hand carries on. Each is written once and can be read at any time.
-//
-// WGSL's atomics order nothing but themselves. So every word of a record carries 16 bits and a mark that says that this
-// word was written. Needs lib/state_atomic.wgsl.
+// Needs lib/state_atomic.wgsl.
 
 #import "lib/carry_state.wgsl"
+#import "lib/marked_words.wgsl"
 
 const TICKET = 0u;
 const DELAYS = 1u;
 const HEADER_WORDS = 8u;
-const WRITTEN = 1u;
 const RECORD_WORDS = 6u * WORDS + 1u;
 
 // The place of a slice's carry between windows. There are two, which windows read and write in turn: when the last
@@ -20,19 +18,6 @@ fn carry_word(slice: u32, side: u32) -> u32 {
 
 fn record_word(ticket: u32) -> u32 {
     return HEADER_WORDS + 2u * params.count * CARRY_WORDS + ticket * RECORD_WORDS;
-}
-
-fn publish_halves(word: u32, value: u32) {
-    set_state_word(word, (value << 16u) | WRITTEN);
-    set_state_word(word + 1u, (value & 0xffff0000u) | WRITTEN);
-}
-
-fn publish_accumulator(word: u32, value: Accumulator) {
-    let words = to_words(value);
-    publish_halves(word, words.x);
-    if (WORDS == 2u) {
-        publish_halves(word + 2u, words.y);
-    }
 }
 
 fn publish(ticket: u32, carry: Carry) {
@@ -47,26 +32,6 @@ fn publish(ticket: u32, carry: Carry) {
 struct Reading {
     carry: Carry,
     complete: bool,
-}
-
-fn read_halves(word: u32) -> vec2<u32> {
-    let low = state_word(word);
-    let high = state_word(word + 1u);
-    return vec2<u32>((high & 0xffff0000u) | (low >> 16u), low & high & WRITTEN);
-}
-
-struct AccumulatorReading {
-    value: Accumulator,
-    written: u32,
-}
-
-fn read_accumulator(word: u32) -> AccumulatorReading {
-    let first = read_halves(word);
-    var second = vec2<u32>(0u, WRITTEN);
-    if (WORDS == 2u) {
-        second = read_halves(word + 2u);
-    }
-    return AccumulatorReading(of_words(vec2<u32>(first.x, second.x)), first.y & second.y);
 }
 
 fn read_record(ticket: u32) -> Reading {

@@ -1,12 +1,12 @@
 // Scratch memory of the tile kernels. First, for each slice, what goes from window to window and from pass to pass;
-// then, for each tile, what one pass leaves for the next.
+// then, for each tile, what one pass leaves for the next. Needs lib/state.wgsl or lib/state_atomic.wgsl.
 
-#import "lib/state.wgsl"
 #import "lib/carry_state.wgsl"
 
 const SLICE_WORDS = 16u;
 // Two carries take turns, at word 0 and word 8: one of before the window, one of after it. Each has a spare word:
-const SUSPECT = 7u;        // the first tile of the window that may be exceptional
+const SUSPECT = 7u;        // the first tile of the window that may be exceptional; behind scan_lookback, the first
+                           // that it has left
 const ABSORBED = 15u;      // the first tile of the window whose elements count by class only
 const NO_TILE = 0xffffffffu;
 
@@ -30,7 +30,7 @@ fn carry_before(slice: u32) -> Carry {
     return fresh_carry();
 }
 
-// The words of a tile. scan_tile_totals leaves its total; the p, h and r that make its last result; the largest
+// The words of a tile. The first pass leaves its total; the p, h and r that make its last result; the largest
 // magnitude of a result without what comes before the tile, and of r; its class; and for a product the smallest
 // magnitude of such a result. scan_carries replaces p and h by base, which the results begin with, and end, the last
 // result.
@@ -43,6 +43,8 @@ const TILE_LARGEST = 8u;
 const TILE_LARGEST_R = 9u;
 const TILE_CLASS = 10u;
 const TILE_SMALLEST = 11u;
+// Beside the class: scan_lookback has written the tile.
+const IS_WRITTEN = 16u;
 const TILE_BASE = 2u;
 const TILE_END = 4u;
 
@@ -56,4 +58,9 @@ fn tile_accumulator(slice: u32, tile: u32, number: u32) -> Accumulator {
 
 fn set_tile_accumulator(slice: u32, tile: u32, number: u32, value: Accumulator) {
     put_accumulator(tile_word(slice, tile) + number, 1u, value);
+}
+
+// Whether scan_lookback has written all tiles of the slice.
+fn is_complete(slice: u32) -> bool {
+    return params.after_lookback == 1u && state_word(slice_word(slice) + SUSPECT) == NO_TILE;
 }

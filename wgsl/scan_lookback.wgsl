@@ -1,0 +1,150 @@
+// Scans slices, or windows of whole tiles, in one pass: a workgroup takes a tile, and looks back for what comes before.
+//
+// For slices too few to fill a GPU with a workgroup each. A workgroup posts the total of its tile, which depends on its
+// elements alone, before it waits. Then it folds the totals of its span's earlier tiles, and those of the spans before,
+// from the nearest known prefix on, left to right as the canonical order has it. A tile is written only if neither it
+// nor any before it may be exceptional. Others are left to scan_carries, scan_repair and scan_tiles.
+// Grid: one workgroup of 256 invocations for each tile, in the order of tickets.
+// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state (scan_lookback_clear).
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, patience; withhold_every in tests.
+// Bytes moved: one read and one write an element; some 200 bytes a tile.
+
+#import "lib/params.wgsl"
+#import <input>
+#import <output>
+#import "lib/elements.wgsl"
+#import "lib/order.wgsl"
+#import "lib/exceptional.wgsl"
+#import "lib/carry.wgsl"
+#import <reads>
+#import <writes>
+#import <tile>
+#import "lib/run_extremes.wgsl"
+#import "lib/state_atomic.wgsl"
+#import "lib/tile_state.wgsl"
+#import "lib/classes.wgsl"
+#import "lib/bounds.wgsl"
+#import "lib/lookback_records.wgsl"
+#import "lib/withheld.wgsl"
+#import "lib/lookback_tile.wgsl"
+#import "lib/lookback_span.wgsl"
+#import "lib/lookback_spans.wgsl"
+
+var<workgroup> drawn: vec2<u32>;
+var<workgroup> before_tile: Accumulator;
+var<workgroup> is_written: u32;
+var<workgroup> ends: array<Accumulator, LANES>;
+
+fn begin_workgroup(lane: u32) {
+    if (lane == 0u) {
+        let ticket = atomicAdd(&state[header_word() + TICKET], 1u);
+        let slice = ticket % params.count;
+        drawn = vec2<u32>(slice, ticket / params.count);
+        start = carry_before(slice);
+        begin_measures();
+        begin_looks();
+    }
+}
+
+// The result that these p, h and r make with what tile `i` of the span goes on from.
+fn result_at(i: u32, at: Position, parts: array<Accumulator, 3>) -> Accumulator {
+    return combine(combine(append(has_base_at(i, at), base_at(i, at), parts[0]), parts[1]), parts[2]);
+}
+
+// The last result before the tile.
+fn result_before(at: Position) -> Accumulator {
+    if (at.tile == 0u) {
+        return start.last;
+    }
+    if (EXACT) {
+        return base_at(at.before, at);
+    }
+    if (at.before > 0u) {
+        return result_at(at.before - 1u, at, last_before);
+    }
+    return wait_for(span_record(at.slice, at.span - 1u) + SPAN_END);
+}
+
+// Decides whether to write the tile, and posts the prefix of the span if this is its last. By the first invocation.
+fn settle(at: Position) {
+    let is_safe = is_proven_safe();
+    if (is_safe && params.exclusive == 1u) {
+        before_tile = result_before(at);
+    }
+    is_written = u32(is_safe && !is_missing());
+    if (is_written == 0u) {
+        atomicMin(&state[slice_word(at.slice) + SUSPECT], at.tile);
+    }
+    if (at.is_last && !is_withheld(ticket_of(at))) {
+        let word = span_record(at.slice, at.span);
+        if (is_safe) {
+            publish_accumulator(word + PREFIX, append(has_s, s, totals[at.before]));
+            if (has_ends()) {
+                publish_accumulator(word + SPAN_END, result_at(at.before, at, own_last));
+            }
+        }
+        set_state_word(word + PREFIX_FLAGS, select(WRITTEN, WRITTEN | IS_SAFE, is_safe));
+    }
+}
+
+@compute @workgroup_size(LANES)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    begin_workgroup(lane);
+    let mine = workgroupUniformLoad(&drawn);
+    if (mine.y >= params.tiles) {
+        return;
+    }
+    let at = position_of(mine.x, mine.y, start.tiles);
+    let place = place_of(at.slice);
+    let begin = at.tile * TILE;
+    let output = place.output + begin * params.output_axis_stride;
+    let count = min(params.length - begin, TILE);
+    least = SMALL;
+    fold_tile(lane, place.input + begin * params.input_axis_stride, count, false);
+    workgroupBarrier();
+    let r = results;
+    if (EXCEPTIONS) {
+        measure_tile(lane, count);
+    }
+    if (lane == LANES - 1u) {
+        delay_withheld(ticket_of(at), header_word() + DELAYS);
+        post_tile(at, r[15]);
+    }
+    results = r;
+    look_at_tiles(lane, at);
+    workgroupBarrier();
+    if (lane == 0u) {
+        fold_span(at);
+    }
+    for (var look = 0u; workgroupUniformLoad(&looking) == LOOKS; look += 1u) {
+        look_at_spans(lane, at, look);
+    }
+    if (lane == 0u && looking == HAS_FOUND) {
+        fold_spans(at);
+    }
+    workgroupBarrier();
+    look_at_bases(lane, at);
+    workgroupBarrier();
+    if (lane == 0u) {
+        settle(at);
+    }
+    if (workgroupUniformLoad(&is_written) == 0u) {
+        return;
+    }
+    _ = finish_tile(lane, has_base_at(at.before, at), base_at(at.before, at), count);
+    ends[lane] = end_of_lane();
+    workgroupBarrier();
+    if (lane == 0u) {
+        atomicOr(&state[tile_word(at.slice, at.tile) + TILE_CLASS], IS_WRITTEN);
+        if (params.suspend == 1u && at.tile + 1u == params.tiles) {
+            let tiles = (start.tiles + at.tile) % FANOUT;
+            let carry = Carry(s, folds[at.before], identity(), tiles, has_s);
+            store_carry(carry_after_word(at.slice), carry_on(carry, total_of_tile, ends[LANES - 1u]));
+        }
+    }
+    var before = before_tile;
+    if (lane > 0u) {
+        before = ends[lane - 1u];
+    }
+    store_tile(lane, output, count, before);
+}
