@@ -27,6 +27,7 @@ from dmlgpu.errors import (
     DeviceMemoryError,
     DmlGpuError,
 )
+from dmlgpu.planning import problem
 
 from .samples import DTYPES, every_kind, tame
 from .views import view_steps
@@ -633,9 +634,9 @@ def test_bad_input(device: dmlgpu.Device, call: Callable[[Any], Any], error: typ
 def test_editors_are_told_the_names_of_modes_and_precisions() -> None:
     """Parameters are annotated with a Literal that has exactly the names that are taken."""
     for call, name, choices in (
-        (dmlgpu.round, "mode", functions._MODES),
-        (dmlgpu.cumulative_sum, "precision", functions.PRECISIONS),
-        (dmlgpu.Scan, "precision", functions.PRECISIONS),
+        (dmlgpu.round, "mode", problem.MODES),
+        (dmlgpu.cumulative_sum, "precision", problem.PRECISIONS),
+        (dmlgpu.Scan, "precision", problem.PRECISIONS),
     ):
         annotation = inspect.signature(call).parameters[name].annotation
         named = getattr(functions, annotation)

@@ -17,9 +17,10 @@ from ..errors import ArgumentError, ArrayTypeError, AxisError, DeviceMemoryError
 from ..layout import Layout, check_sizes, resolve_axis
 from ..lazy import resolve_device
 from ..planning.problem import (
+    MODES,
+    PRECISIONS,
     Operator,
     Precision,
-    RoundingMode,
     ScanProblem,
     check_precision,
     round_problem,
@@ -36,14 +37,6 @@ __all__ = ["cumulative_prod", "cumulative_sum", "round"]
 
 PrecisionName = Literal["default", "compensated"]
 ModeName = Literal["half_even", "toward_zero", "half_away"]
-
-_MODES = {
-    "half_even": RoundingMode.HALF_EVEN,
-    "toward_zero": RoundingMode.TOWARD_ZERO,
-    "half_away": RoundingMode.HALF_AWAY,
-}
-
-PRECISIONS = {precision.value: precision for precision in Precision}
 
 _MAX_APART_BYTES = 2**30
 """Scans of more bytes from the host run in place, which takes up to four times as long but half the memory."""
@@ -354,7 +347,7 @@ def round(
     >>> dmlgpu.round([-2.5, -0.4, 1.5, 2.5], mode="half_away")
     array([-3., -0.,  2.,  3.])
     """
-    rounding = choice(mode, "mode", _MODES)
+    rounding = choice(mode, "mode", MODES)
     _check_encoder(encoder, x)
     if _is_dask(x):
         from .chunked import round_chunks
@@ -468,8 +461,7 @@ def _scan(
         return cast("NDArray[Any]", _scan_dask(scan, x, axis, dtype, where.out, where.device))
     array = _checked(x)
     along = _scan_axis(axis, array.ndim)
-    element = scan_element(by_dtype(array.dtype), dtype, where.out)
-    check_precision(scan.precision, scan.operator, element)
+    element = scan_element(scan.operator, scan.precision, by_dtype(array.dtype), dtype, where.out)
     sizes = list(array.shape)
     sizes[along] += 1 if scan.include_initial else 0
 
@@ -502,8 +494,7 @@ def _scan_dask(scan: _Scan, x: Any, axis: SupportsIndex | None, dtype: DTypeLike
     check_chunks(x, device)
     along = _scan_axis(axis, x.ndim)
     source = by_dtype(x.dtype, "x")
-    element = scan_element(source, dtype, None)
-    check_precision(scan.precision, scan.operator, element)
+    element = scan_element(scan.operator, scan.precision, source, dtype, None)
     sizes = (*x.shape[:along], 0, *x.shape[along + 1 :])
     options = scan.operator, scan.precision, scan.exclusive, scan.reverse, scan.monotone
     return scan_chunks(x, PieceKind(*options, along, sizes, source, element), scan.include_initial, out, device)
@@ -524,8 +515,21 @@ def _scan_axis(axis: SupportsIndex | None, rank: int) -> int:
     return resolve_axis(integer(axis, "axis"), rank)
 
 
-def scan_element(source: ElementType, dtype: DTypeLike | None, out: NDArray[Any] | DeviceArray | None) -> ElementType:
-    """Return the element type of the result: that of `dtype`, else of `out`, else what `source` is promoted to."""
+def scan_element(
+    operator: Operator,
+    precision: Precision,
+    source: ElementType,
+    dtype: DTypeLike | None,
+    out: NDArray[Any] | DeviceArray | None,
+) -> ElementType:
+    """Return the element type of the result, which the precision is for: before any data is on its way, or for none."""
+    element = _element_of(source, dtype, out)
+    check_precision(precision, operator, element)
+    return element
+
+
+def _element_of(source: ElementType, dtype: DTypeLike | None, out: NDArray[Any] | DeviceArray | None) -> ElementType:
+    """Return the element type that is asked for: that of `dtype`, else of `out`, else what `source` is promoted to."""
     if dtype is None:
         if not isinstance(out, np.ndarray | DeviceArray):
             return result_type(source)

@@ -19,10 +19,10 @@ from ..errors import ArgumentError, ArrayTypeError, DeviceError, with_type
 from ..layout import check_sizes, resolve_axis
 from ..lazy import resolve_device
 from ..planning.pieces import CARRY_WORDS, max_bytes, max_length, max_slices
-from ..planning.problem import Operator, Precision, ScanProblem, check_monotone, check_precision, scan_problem
+from ..planning.problem import PRECISIONS, Operator, Precision, ScanProblem, check_monotone, scan_problem
 from ..planning.windows import TILE
 from .array import DeviceArray
-from .functions import PRECISIONS, PrecisionName, scan_element
+from .functions import PrecisionName, scan_element
 from .host import host_array, host_empty
 from .tensors import Tensor, assign, empty, packed, upload
 
@@ -240,8 +240,7 @@ class Scan:
         sizes = (*array.shape[:axis], 0, *array.shape[axis + 1 :])
         source = by_dtype(array.dtype, "block")
         if self._kind is None:
-            element = scan_element(source, self._dtype, None)
-            check_precision(self._precision, self._operator, element)
+            element = scan_element(self._operator, self._precision, source, self._dtype, None)
             return self._new_kind(axis, sizes, source, element)
         expected = self._kind
         if len(sizes) != len(expected.sizes) or sizes != expected.sizes:
@@ -378,7 +377,7 @@ class Scan:
         )
         if "sizes" in header:
             source = by_name(header["source"])
-            element = scan_element(source, header["dtype"], None)
+            element = scan_element(scan._operator, scan._precision, source, header["dtype"], None)
             sizes = tuple(header["sizes"])
             kind = scan._new_kind(resolve_axis(scan._axis, len(sizes)), sizes, source, element)
             outer, _, inner = kind.cube(0)

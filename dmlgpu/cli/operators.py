@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..dtypes import ELEMENT_TYPES
 from ..errors import AxisError
 from ..layout import resolve_axis
-from ..planning.problem import OPERATORS
+from ..planning.problem import MODES, OPERATORS
 from .console import CommandError, one_line, say
 from .files import (
     STANDARD,
@@ -50,7 +50,6 @@ _MOST_TIMES = 18
 _UNITS = {"": 1, **{f"{prefix}B": 1000**n for n, prefix in enumerate("KMGT", 1)}}
 _UNITS |= {f"{prefix}{end}": 1024**n for n, prefix in enumerate("KMGT", 1) for end in ("iB", "i", "")} | {"B": 1}
 
-MODES = ("half_even", "toward_zero", "half_away")
 _SCAN_EXAMPLES = """\
 The running {title} of the numbers in a file, along one axis.
 
@@ -217,8 +216,8 @@ def _add_rounding(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--mode",
         type=lambda text: text.replace("-", "_"),
-        choices=MODES,
-        default=MODES[0],
+        choices=tuple(MODES),
+        default=next(iter(MODES)),
         metavar="M",
         help="half_even: to the nearest integer, halves to the even one (the default, as NumPy does); toward_zero: "
         "drop the fraction; half_away: to the nearest integer, halves away from zero",
@@ -554,8 +553,8 @@ def add_problem(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--mode",
         type=lambda text: text.replace("-", "_"),
-        choices=MODES,
-        default=MODES[0],
+        choices=tuple(MODES),
+        default=next(iter(MODES)),
         metavar="M",
         help="how to round: %(choices)s; %(default)s by default",
     )

@@ -29,10 +29,10 @@ from ..errors import ArgumentError
 from ..layout import MAX_DIMENSIONS, Layout
 from ..planning.plan import KERNELS
 from ..planning.problem import (
+    MODES,
     ElementwiseProblem,
     Operator,
     Precision,
-    RoundingMode,
     ScanProblem,
     convert_problem,
     round_problem,
@@ -41,13 +41,7 @@ from ..planning.problem import (
 from .elements import FAMILIES, elements
 from .placement import BROADCASTS, Placement
 
-__all__ = ["MODES", "Case", "ConvertCase", "RoundCase", "ScanCase", "parse"]
-
-MODES = {
-    "half_even": RoundingMode.HALF_EVEN,
-    "toward_zero": RoundingMode.TOWARD_ZERO,
-    "half_away": RoundingMode.HALF_AWAY,
-}
+__all__ = ["Case", "ConvertCase", "RoundCase", "ScanCase", "parse"]
 
 _MAX_ELEMENTS = 2**27
 """The most elements of a case that `parse` makes: NumPy computes the reference."""

@@ -7,8 +7,9 @@ from itertools import product
 
 from ..dtypes import BOOL, ELEMENT_TYPES, by_name
 from ..planning.plan import KERNELS
+from ..planning.problem import MODES
 from ..planning.windows import QUAD_BYTES
-from .cases import MODES, Case, ConvertCase, RoundCase, ScanCase
+from .cases import Case, ConvertCase, RoundCase, ScanCase
 from .placement import BROADCASTS, LAYOUTS, Placement
 
 __all__ = ["suite"]

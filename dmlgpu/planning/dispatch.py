@@ -9,6 +9,7 @@ from operator import ge
 import numpy as np
 
 from ..errors import ArgumentError
+from ..layout import ceil_div
 from .kernels import ACCESS, TABLE, Work
 from .params import PARAMS, uniforms
 from .problem import Dimension, ElementwiseProblem, ScanProblem
@@ -136,13 +137,13 @@ def grid_of(workgroups: int, limits: Limits) -> tuple[int, int, int]:
     ArgumentError
         If two dimensions cannot hold them.
     """
-    rows = -(-workgroups // limits.workgroups)
+    rows = ceil_div(workgroups, limits.workgroups)
     if rows > limits.rows:
         raise ArgumentError(
             f"a dispatch needs {workgroups} workgroups, and the device allows {limits.workgroups} times {limits.rows}: "
             "allow more, scan in pieces with dmlgpu.Scan, or choose another device"
         )
-    return -(-workgroups // rows), rows, 1
+    return ceil_div(workgroups, rows), rows, 1
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ docs/export.md says what the data means, and how to run it.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -16,6 +17,7 @@ import numpy as np
 from .. import shaders
 from ..arguments import choice, count, flag
 from ..errors import ArgumentError
+from ..layout import ceil_div
 from ..shaders import Shader
 from .dispatch import Pass, PipelineKey, Plan
 from .kernels import check_pass
@@ -109,7 +111,7 @@ def exported_operator(
     one_buffer = flag(in_place, "in_place")
     within = replace(Limits() if limits is None else limits, float64=False)
     plan = plan_problem(problem, within, one_buffer=one_buffer)
-    nbytes = -(-int(np.prod(sizes, dtype=np.int64)) * problem.source.itemsize // 4) * 4
+    nbytes = ceil_div(math.prod(sizes) * problem.source.itemsize, 4) * 4
     names = ("output",) if one_buffer else ("input", "output")
     exported, texts = exported_plan(plan, dict.fromkeys(names, nbytes))
     head: dict[str, Any] = {

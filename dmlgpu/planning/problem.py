@@ -19,7 +19,9 @@ from ..errors import ArgumentError, shown
 from ..layout import Layout, check_sizes, resolve_axis
 
 __all__ = [
+    "MODES",
     "OPERATORS",
+    "PRECISIONS",
     "Dimension",
     "ElementwiseProblem",
     "Operator",
@@ -69,8 +71,8 @@ class RoundingMode(Enum):
 
 OPERATORS: Final = {"cumsum": Operator.SUM, "cumprod": Operator.PRODUCT, "round": None}
 """The names of operators on the command line; rounding has no operator of a scan."""
-_MODES: Final = {mode.name.lower(): mode for mode in RoundingMode}
-_PRECISIONS: Final = {precision.value: precision for precision in Precision}
+MODES: Final = {mode.name.lower(): mode for mode in RoundingMode}
+PRECISIONS: Final = {precision.value: precision for precision in Precision}
 
 
 @dataclass(frozen=True)
@@ -395,7 +397,7 @@ def problem_of(
     element = by_argument(dtype)
     exclusive, reverse = flag(exclusive, "exclusive"), flag(reverse, "reverse")
     monotone = flag(monotone, "monotone")
-    accumulated, rounding = choice(precision, "precision", _PRECISIONS), choice(mode, "mode", _MODES)
+    accumulated, rounding = choice(precision, "precision", PRECISIONS), choice(mode, "mode", MODES)
     if any(size < 1 for size in sizes):
         raise ArgumentError(
             f"shape is {shown(sizes)}; give sizes of 1 or more: nothing is dispatched for an empty array"

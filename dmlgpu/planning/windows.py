@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from ..errors import ArgumentError, shown
+from ..layout import ceil_div
 from .problem import Dimension
 from .tuning import DEFAULTS, Tuning
 
@@ -213,7 +214,7 @@ def byte_range(offset: int, dims: Sequence[tuple[int, int]], itemsize: int, alig
     low = offset + sum((size - 1) * stride for size, stride in dims if stride < 0)
     high = offset + sum((size - 1) * stride for size, stride in dims if stride > 0) + 1
     start = low * itemsize // alignment * alignment
-    return Range(start, -(-high * itemsize // 4) * 4 - start)
+    return Range(start, ceil_div(high * itemsize, 4) * 4 - start)
 
 
 def chunk_sizes(
@@ -247,7 +248,7 @@ def chunk_sizes(
     def halve(i: int) -> None:
         half = (chunks[i] + 1) // 2
         unit = next((u for u in (SPAN, TILE, RUN) if u < chunks[i]), 1) if i == len(chunks) - 1 else 1
-        chunks[i] = -(-half // unit) * unit
+        chunks[i] = ceil_div(half, unit) * unit
 
     indices = range(len(chunks))
     for tensor in (0, 1):

@@ -9,9 +9,9 @@ from typing import Any
 
 from dmlgpu.bench.workloads import COPIES
 from dmlgpu.conformance import Case, Placement, RoundCase, parse, suite
-from dmlgpu.conformance.cases import MODES
 from dmlgpu.conformance.probes import hard_pairs
 from dmlgpu.planning.plan import KERNELS
+from dmlgpu.planning.problem import MODES
 from dmlgpu.planning.windows import TILE
 from dmlgpu.runtime.device import Device
 
