@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,17 @@ from dmlgpu.arrays import pieces
 from dmlgpu.dtypes import by_name
 from dmlgpu.errors import ArgumentError, ArrayTypeError, AxisError, DeviceError, DmlGpuError
 from dmlgpu.layout import Layout
-from dmlgpu.planning.pieces import CARRY_WORDS, max_bytes, max_length, max_slices, plan_piece
+from dmlgpu.planning.kernels import MAX_SERIAL_STEPS, check_pass, serial_steps
+from dmlgpu.planning.pieces import (
+    CARRY_WORDS,
+    CarryColumns,
+    CarryNumbers,
+    PiecePlan,
+    max_bytes,
+    max_length,
+    max_slices,
+    plan_piece,
+)
 from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.windows import TILE, Limits
 
@@ -103,6 +115,86 @@ def test_any_cutting_has_the_bits_of_the_whole(device: dmlgpu.Device, seed: int)
     results.append(scan.finish())
     assert scan.finished
     assert same_bits(together(results, axis, reverse), whole(x, device, **options))
+
+
+def columns_draw(seed: int) -> Draw:
+    """Return wide columns, of which some have exceptional tiles, as `draw` does."""
+    random = np.random.default_rng(seed)
+    operator, dtype = str(random.choice(["sum", "product"])), str(random.choice(DTYPES))
+    many = int(random.choice([256, 320, 512, 513, 1024] if np.dtype(dtype).itemsize > 1 else [513, 1024]))
+    length = int(random.integers(1, 5_000_000 // many))
+    inner = 32 if many % 32 == 0 else many
+    shape: tuple[int, ...] = (length, many) if random.integers(2) else (length, many // inner, inner)
+    x = data(random, dtype, shape, operator == "product")
+    if np.dtype(dtype).kind == "f":
+        most = float(np.finfo(dtype if dtype != "float16" else np.float32).max)
+        # Each makes a tile exceptional: for ever, or, as the left fold has it, for that tile alone.
+        patterns = [{0: np.nan}, {0: most}, {0: 0.0}, {0: -0.9 * most, 20: 0.9 * most, 21: 0.9 * most, 22: -0.9 * most}]
+        if operator == "product":
+            patterns[3] = {0: most**0.75, 20: most**-0.7, 40: most**-0.7, 41: most**0.65}
+        with np.errstate(over="ignore"):
+            for column in np.argwhere(random.random(shape[1:]) < random.choice([0, 0.1, 0.9])):
+                row, pattern = int(random.integers(length)), patterns[random.integers(4)]
+                for behind, value in pattern.items():
+                    if row + behind < length:
+                        x[(row + behind, *column)] = np.float64(value).astype(dtype)
+    options = {
+        "operator": operator,
+        "axis": 0,
+        "dtype": dtype,
+        "exclusive": bool(random.integers(2)),
+        "reverse": bool(random.integers(2)),
+        "precision": "default",
+    }
+    cut = []
+    while sum(cut) < length:
+        cut.append(min(int(random.choice([100, 4096, 5000, 9000])), length - sum(cut)))
+    return x, options, cut, bool(random.integers(2))
+
+
+@pytest.mark.parametrize("software", [True, False], ids=["bands", "strips"])
+@pytest.mark.parametrize("seed", range(DRAWS))
+def test_any_cutting_of_columns_has_the_bits_of_the_whole(
+    device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch, fresh_plans: None, seed: int, software: bool
+) -> None:
+    """Columns that pieces scan side by side, with carries in two forms; those of the last piece are the first form."""
+    x, options, cut, on_device = columns_draw(seed)
+    expected = whole(x, device, **options)
+    near = 2**31 if seed % 5 == 0 else 0
+    limits = replace(device.limits, software=software, near_elements=near, cores=1)
+    monkeypatch.setattr(device, "limits", limits)
+    scan = dmlgpu.Scan(**options, device=device)
+    results = []
+    for number, part in enumerate(parts_of(x, options["axis"], cut, options["reverse"])):
+        results.append(scan.push(dmlgpu.asarray(part, device) if on_device else part))
+        if number % 3 == 1:  # another kernel goes on
+            monkeypatch.setattr(device, "limits", replace(limits, near_elements=2**31 - near))
+        elif number % 3 == 2:
+            monkeypatch.setattr(device, "limits", limits)
+    results.append(scan.finish())
+    assert same_bits(together(results, options["axis"], options["reverse"]), expected)
+
+
+@pytest.mark.parametrize("software", [True, False], ids=["bands", "strips"])
+def test_columns_whose_spans_begin_at_places_of_their_own(
+    device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch, fresh_plans: None, software: bool
+) -> None:
+    """Behind a tile that overflows in the canonical order and not in a left fold; also from one kernel to another."""
+    x = np.random.default_rng(9).standard_normal((7 * TILE + 100, 512)).astype(np.float32)
+    most = 0.9 * np.finfo(np.float32).max
+    for tile, column in ((0, 0), (1, 3), (1, 4), (2, 100), (4, 3), (5, 511)):
+        x[tile * TILE + 100 : tile * TILE + 123, column] = [-most, *[0] * 19, most, most, -most]
+    expected = np.asarray(dmlgpu.cumulative_sum(x, axis=0, device=device))
+    assert np.isfinite(expected).all()
+    limits = replace(device.limits, software=software, near_elements=0, cores=1)
+    for turns in ("columns", "columns, tiles"):
+        scan, results = dmlgpu.Scan("sum", axis=0, device=device), []
+        for begin in range(0, len(x), TILE):
+            is_columns = turns == "columns" or begin // TILE % 2 == 0
+            others = replace(limits, software=True, near_elements=2**31)
+            monkeypatch.setattr(device, "limits", limits if is_columns else others)
+            results.append(scan.push(x[begin : begin + TILE]))
+        assert same_bits(together([*results, scan.finish()], 0, False), expected)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
@@ -307,26 +399,89 @@ def test_arguments_that_the_first_piece_shows_to_be_wrong(device: dmlgpu.Device)
 # Plans
 
 
-@pytest.mark.parametrize("software", [False, True])
-@pytest.mark.parametrize("slices", [1, 3, 300, 5000])
+SOFTWARE, GPU = (Limits(binding_bytes=2**27, software=software, near_elements=0) for software in (True, False))
+
+
+def planned(limits: Limits, dtype: str, sizes: tuple[int, int], strides: tuple[int, int], **options: bool) -> PiecePlan:
+    """Return the plan of a piece, in the middle of slices if `continued`."""
+    layout = Layout(sizes, strides)
+    assert layout.count * by_name(dtype).itemsize <= max_bytes(limits)
+    problem = scan_problem(by_name(dtype), Operator.SUM, layout, layout, axis=1)
+    carries = np.zeros((sizes[0], CARRY_WORDS), np.uint32) if options["continued"] else None
+    return plan_piece(problem, limits, one_buffer=False, carries=carries, unfinished=options["unfinished"])
+
+
+ENDS = [
+    {"continued": False, "unfinished": True},
+    {"continued": True, "unfinished": True},
+    {"continued": True, "unfinished": False},
+]
+
+
+@pytest.mark.parametrize("limits", [SOFTWARE, GPU], ids=["software", "gpu"])
+@pytest.mark.parametrize("side_by_side", [False, True])
+@pytest.mark.parametrize("slices", [1, 3, 300, 1024, 5000])
 @pytest.mark.parametrize("tiles", [1, 2, 40])
-def test_plans_of_pieces(software: bool, slices: int, tiles: int) -> None:
+def test_plans_of_pieces(limits: Limits, side_by_side: bool, slices: int, tiles: int) -> None:
     """One box of slices, whose carries are all in the scratch memory at once; flags at the ends only."""
-    limits = Limits(binding_bytes=2**27, software=software)
-    for dtype in ("float16", "float32", "int64"):
-        element = by_name(dtype)
-        many = min(slices, max_slices(limits, element.itemsize))
-        length = min(tiles * TILE, max_length(limits, element.itemsize, many))
-        layout = Layout.packed((many, length))
-        assert layout.count * element.itemsize <= max_bytes(limits)
-        problem = scan_problem(element, Operator.SUM, layout, layout, axis=1)
-        for continued, unfinished in ((False, True), (True, True), (True, False)):
-            piece = plan_piece(problem, limits, one_buffer=False, continued=continued, unfinished=unfinished)
+    for dtype in ("int8", "float16", "float32", "int64"):
+        itemsize = by_name(dtype).itemsize
+        many = min(slices, max_slices(limits, itemsize))
+        length = min(tiles * TILE, max_length(limits, itemsize, many))
+        for ends in ENDS:
+            piece = planned(limits, dtype, (many, length), (1, many) if side_by_side else (length, 1), **ends)
             passes = piece.plan.passes
             assert {int(one.params["count"]) for one in passes} == {many}
-            assert bool(passes[0].params["resume"]) == continued
-            assert bool(passes[-1].params["suspend"]) == unfinished
-            assert piece.plan.state_bytes >= 4 * piece.slice_words * many
+            assert bool(passes[0].params["resume"]) == ends["continued"]
+            assert bool(passes[-1].params["suspend"]) == ends["unfinished"]
+            assert piece.plan.state_bytes >= 4 * prod(piece.form.shape)
             assert all(one.state_bytes <= piece.plan.state_bytes for one in passes)
-            assert {piece.before, piece.after} <= {0, CARRY_WORDS}
-            assert piece.after + CARRY_WORDS <= piece.slice_words
+            for one in passes:
+                check_pass(one)
+                assert serial_steps(one) <= MAX_SERIAL_STEPS
+
+
+@pytest.mark.parametrize(
+    ("limits", "dtype", "slices", "kernels"),
+    [
+        (SOFTWARE, "float32", 1024, {"scan_bands", "scan_suspects"}),
+        (SOFTWARE, "int16", 1024, {"scan_bands_exact"}),
+        (SOFTWARE, "float32", 100, {"scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"}),
+        (GPU, "float32", 1024, {"scan_strips", "scan_suspects"}),
+        (GPU, "int16", 1024, {"scan_strips"}),
+        (GPU, "float32", 100, {"scan_lookback_clear", "scan_lookback", "scan_carries", "scan_repair", "scan_tiles"}),
+    ],
+)
+def test_pieces_of_many_columns_have_the_kernels_of_columns(
+    limits: Limits, dtype: str, slices: int, kernels: set[str]
+) -> None:
+    for ends in ENDS:
+        piece = planned(limits, dtype, (slices, 2 * TILE), (1, slices), **ends)
+        assert {one.pipeline.kernel for one in piece.plan.passes} == kernels
+
+
+@pytest.mark.parametrize("before", [1, 5, 16, 31])
+def test_carries_side_by_side_keep_what_they_say(before: int) -> None:
+    """Also those of slices whose count of tiles began anew behind an exceptional one."""
+    random = np.random.default_rng(before)
+    carries = random.integers(0, 2**32, (12, CARRY_WORDS), np.uint32)
+    flags = before % 16 | (0x100 if before >= 16 else 0)
+    carries[:, 6:] = (flags, 0)
+    carries[3, 6], carries[7, 6] = 0x103, 0x100
+    form = CarryColumns(12, before, before)
+    assert (form.carries(form.words(carries)) == carries).all()
+
+
+@pytest.mark.parametrize("in_strips", [False, True])
+@pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
+def test_carries_of_integers_are_their_last_results(itemsize: int, in_strips: bool) -> None:
+    random = np.random.default_rng(itemsize)
+    carries = random.integers(0, 2**32, (12, CARRY_WORDS), np.uint32)
+    form = CarryNumbers(12, itemsize, in_strips)
+    words = form.words(carries)
+    assert words.shape == form.shape
+    found = form.carries(words)
+    used = np.array([2 ** (8 * min(itemsize, 4)) - 1, 2**32 - 1 if itemsize == 8 else 0], np.uint32)
+    assert (found[:, 4:6] == carries[:, 4:6] & used).all()
+    assert (found[:, 0:2] == found[:, 4:6]).all()
+    assert (found[:, 6] == 0x100).all()

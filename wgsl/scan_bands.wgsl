@@ -30,6 +30,13 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let share = (bands - 1u) / params.grid_width + 1u;
     let first = workgroup_number(workgroup) * share;
     let end = min(first + share, bands);
+    if (params.resume == 1u) {
+        for (var band = first; band < end; band += 1u) {
+            for (var j = 0u; j < BAND / 8u; j += 1u) {
+                open_window(band * BAND + 4u * lane + 32u * (j >> 2u) + (j & 3u));
+            }
+        }
+    }
     for (var k = 0u; k < params.length; k += BLOCK) {
         let i = params.first + k;
         let count = min(BLOCK, params.length - k);

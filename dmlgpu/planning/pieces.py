@@ -2,44 +2,202 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from .columns import Columns, bands_of, strips_of
 from .dispatch import Pass, Plan
+from .kernels import TABLE, Work
 from .plan import plan_problem
 from .problem import ScanProblem
+from .scan import ScanPlanner
 from .software import policy_of
-from .windows import TILE, Limits
+from .windows import SPAN, TILE, Limits
 
-__all__ = ["CARRY_WORDS", "PiecePlan", "max_bytes", "max_length", "max_slices", "plan_piece"]
+__all__ = [
+    "CARRY_WORDS",
+    "CarryColumns",
+    "CarryNumbers",
+    "CarryRows",
+    "PiecePlan",
+    "max_bytes",
+    "max_length",
+    "max_slices",
+    "plan_piece",
+]
 
 CARRY_WORDS = 8
 """32-bit words of a slice's carry, as ``wgsl/lib/carry_state.wgsl`` has them."""
 
+_S, _C, _LAST, _FLAGS = 0, 2, 4, 6
+"""The words of its parts."""
+_HAS_S = 0x100
+_SUSPECT, _TILES = 0, 1
+"""The words of a column that come before its carry's three accumulators, as ``wgsl/lib/suspects.wgsl`` has them."""
+_NUMBERS_TILE = SPAN // TILE
+"""Where pieces of integers begin that go on, as all bits are in s there."""
+
+_COLUMNS = {"bands": bands_of, "strips": strips_of}
 _SLICE_WORDS = {"scan_rows": CARRY_WORDS, "scan_tiles": 2 * CARRY_WORDS, "scan_serial_tiles": 2 * CARRY_WORDS}
 """Words between the carries of neighbouring slices, at the start of the scratch memory, by the kernel that writes."""
+
+Words = NDArray[np.uint32]
 
 _MOST_WORDS_A_SLICE = 2 * CARRY_WORDS + 12 + 4
 """Scratch memory of a slice in a piece of a single tile, rounded up."""
 
 
 @dataclass(frozen=True)
+class CarryRows:
+    """Carries of slices one after the other in scratch memory.
+
+    Attributes
+    ----------
+    slices : int
+        How many there are.
+    slice_words : int
+        Words from a slice to the next one; the slices are in C order of the batch.
+    before, after : int
+        The word of a slice where its carry before the piece lies, and that of the carry after it.
+    """
+
+    slices: int
+    slice_words: int
+    before: int
+    after: int
+
+    def words(self, carries: Words) -> Words:
+        """Return what the scratch memory begins with before the piece."""
+        words = np.zeros((self.slices, self.slice_words), np.uint32)
+        words[:, self.before : self.before + CARRY_WORDS] = carries
+        return words
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of what the scratch memory begins with."""
+        return self.slices, self.slice_words
+
+    def carries(self, words: Words) -> Words:
+        """Return the carries after the piece from what the scratch memory begins with then."""
+        return words[:, self.after : self.after + CARRY_WORDS].copy()
+
+
+@dataclass(frozen=True)
+class CarryColumns:
+    """Carries of floats side by side in scratch memory, as ``wgsl/lib/suspects.wgsl`` has them.
+
+    How many tiles a column's carry has follows from its place, or else the column is one of those that
+    ``wgsl/scan_suspects.wgsl`` takes.
+
+    Attributes
+    ----------
+    slices : int
+        How many there are.
+    before, after : int
+        The number of the piece's first tile, and that of the first one behind it.
+    """
+
+    slices: int
+    before: int
+    after: int
+
+    def words(self, carries: Words) -> Words:
+        """Return what the scratch memory begins with before the piece."""
+        words = np.zeros(self.shape, np.uint32)
+        words[_SUSPECT] = np.where(carries[:, _FLAGS] == _flags_at(self.before), 0, self.before)
+        words[_TILES] = carries[:, _FLAGS]
+        words[_TILES + 1 :] = carries[:, :_FLAGS].T
+        return words
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of what the scratch memory begins with."""
+        return CARRY_WORDS, self.slices
+
+    def carries(self, words: Words) -> Words:
+        """Return the carries after the piece from what the scratch memory begins with then."""
+        carries = np.zeros((self.slices, CARRY_WORDS), np.uint32)
+        carries[:, :_FLAGS] = words[_TILES + 1 :].T
+        carries[:, _FLAGS] = np.where(words[_SUSPECT] > 0, words[_TILES], _flags_at(self.after))
+        return carries
+
+
+@dataclass(frozen=True)
+class CarryNumbers:
+    """Last results of integers in scratch memory, which are all that a carry has to tell, as adjacent elements.
+
+    Attributes
+    ----------
+    slices : int
+        How many there are.
+    itemsize : int
+        Bytes of an element.
+    in_strips : bool
+        Whether there is a carry for each word of them, as ``wgsl/lib/suspects.wgsl`` has it; else they are alone, as in
+        ``wgsl/scan_bands_exact.wgsl``.
+    """
+
+    slices: int
+    itemsize: int
+    in_strips: bool
+
+    def words(self, carries: Words) -> Words:
+        """Return what the scratch memory begins with before the piece."""
+        numbers = np.ascontiguousarray(carries[:, _LAST : _LAST + 2]).view(np.uint64)[:, 0].astype(f"u{self.itemsize}")
+        if not self.in_strips:
+            return numbers.view(np.uint32)
+        words = np.zeros(self.shape, np.uint32)
+        for first in (_TILES + 1, _TILES + 1 + _LAST):  # s and the last result
+            self._strips(words[first:])[...] = numbers.view(np.uint32).reshape(-1, self._words_each).T
+        return words
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what the scratch memory begins with."""
+        if self.in_strips:
+            return CARRY_WORDS, self.slices
+        return (self.slices * self.itemsize // 4,)
+
+    def carries(self, words: Words) -> Words:
+        """Return the carries after the piece from what the scratch memory begins with then."""
+        if self.in_strips:
+            words = np.ascontiguousarray(self._strips(words[_TILES + 1 + _LAST :]).T).reshape(-1)
+        numbers = words.view(f"u{self.itemsize}").astype(np.uint64)[:, None].view(np.uint32)
+        carries = np.zeros((self.slices, CARRY_WORDS), np.uint32)
+        carries[:, :_FLAGS] = np.tile(numbers, 3)
+        carries[:, _FLAGS] = _flags_at(_NUMBERS_TILE)
+        return carries
+
+    @property
+    def _words_each(self) -> int:
+        return max(1, self.itemsize // 4)
+
+    def _strips(self, words: Words) -> Words:
+        """Return the words of an accumulator that are in use: of the first slice of each word."""
+        return words[: self._words_each, :: max(1, 4 // self.itemsize)]
+
+
+CarryForm = CarryRows | CarryColumns | CarryNumbers
+
+
+@dataclass(frozen=True)
 class PiecePlan:
-    """A plan with the place of its carries.
+    """A plan with the form of its carries.
 
     Attributes
     ----------
     plan : Plan
         The passes. The contents of the scratch memory before and after them matter.
-    slice_words : int
-        Words of the scratch memory from a slice to the next one; the slices are in C order of the batch.
-    before, after : int
-        The word of a slice where its carry before the piece lies, and that of the carry after it.
+    form : CarryRows, CarryColumns or CarryNumbers
+        How the carries before and after them lie at its start.
     """
 
     plan: Plan
-    slice_words: int
-    before: int
-    after: int
+    form: CarryForm
 
 
 def max_bytes(limits: Limits) -> int:
@@ -63,7 +221,7 @@ def _max_elements(limits: Limits, itemsize: int) -> int:
 
 
 def plan_piece(
-    problem: ScanProblem, limits: Limits, *, one_buffer: bool, continued: bool, unfinished: bool
+    problem: ScanProblem, limits: Limits, *, one_buffer: bool, carries: Words | None, unfinished: bool
 ) -> PiecePlan:
     """Plan a scan of packed slices whose elements are a part of longer slices.
 
@@ -73,33 +231,75 @@ def plan_piece(
         The piece. It begins at a multiple of `TILE` elements of the slices, and has at most `max_slices` of them.
     limits, one_buffer
         As for `plan_problem`.
-    continued : bool
-        Whether the slices have elements before the piece, from which a carry comes.
+    carries : ndarray of uint32, shape (slices, CARRY_WORDS), or None
+        What the elements before the piece have left; None if there are none.
     unfinished : bool
-        Whether they have elements after it, for which a carry is left; its length is a multiple of `TILE` then.
+        Whether there are elements after it, for which a carry is left; its length is a multiple of `TILE` then.
     """
     assert not unfinished or problem.axis.size % TILE == 0
-    kernel = policy_of(limits).kernel_of_pieces(problem.slices)
+    planner = ScanPlanner(problem, limits, one_buffer)
+    *side_by_side, kernel = policy_of(limits).kernels_of_pieces(problem, planner.in_place)
+    for name in side_by_side:
+        columns = _COLUMNS[name](problem, limits, planner.chunks, planner.in_place)
+        if columns is not None and math.prod(columns.chunks[:-1]) >= problem.slices:
+            return _plan_columns(problem, planner, columns, carries, unfinished)
     plan = plan_problem(problem, limits, one_buffer=one_buffer, kernel=kernel)
-    params = [one.params for one in plan.passes]
-    assert all(each["count"] == problem.slices for each in params), "the carries of all slices are there at once"
-    ends = {int(each["first"] + each["length"]) for each in params}
-    passes = tuple(
-        _with_flags(one, continued or each["first"] > 0, unfinished or each["first"] + each["length"] < max(ends))
-        for one, each in zip(plan.passes, params, strict=True)
-    )
-    writer = plan.passes[-1].pipeline.kernel
-    slice_words = _SLICE_WORDS[writer]
-    state_bytes = max(plan.state_bytes, 4 * slice_words * problem.slices)
+    passes = _with_flags(problem, plan.passes, 0, carries is not None, unfinished)
+    slice_words = _SLICE_WORDS[passes[-1].pipeline.kernel]
     if slice_words == CARRY_WORDS:
-        passes = tuple(replace(one, state_bytes=max(one.state_bytes, state_bytes)) for one in passes)
-        return PiecePlan(Plan(passes, state_bytes), slice_words, 0, 0)
+        return PiecePlan(Plan.of(passes), CarryRows(problem.slices, slice_words, 0, 0))
     # Two carries take turns: lib/tile_state.wgsl.
-    first, last = int(params[0]["carry_side"]), int(params[-1]["carry_side"])
-    return PiecePlan(Plan(passes, state_bytes), slice_words, CARRY_WORDS * first, CARRY_WORDS * (1 - last))
+    first, last = (int(one.params["carry_side"]) for one in (passes[0], passes[-1]))
+    form = CarryRows(problem.slices, slice_words, CARRY_WORDS * first, CARRY_WORDS * (1 - last))
+    return PiecePlan(Plan.of(passes), form)
 
 
-def _with_flags(one: Pass, resume: bool, suspend: bool) -> Pass:
-    params = one.params.copy()
-    params["resume"], params["suspend"] = resume, suspend
-    return replace(one, uniforms=params.tobytes())
+def _plan_columns(
+    problem: ScanProblem, planner: ScanPlanner, columns: Columns, carries: Words | None, unfinished: bool
+) -> PiecePlan:
+    """Plan a piece of slices side by side."""
+    form: CarryForm
+    if problem.is_exact:
+        first = 0 if carries is None else _NUMBERS_TILE
+        form = CarryNumbers(problem.slices, problem.element.itemsize, columns.kernel == "scan_strips")
+    else:
+        first = 0 if carries is None else _tile_of(carries)
+        form = CarryColumns(problem.slices, first, first + problem.axis.size // TILE)
+    passes = _with_flags(problem, tuple(columns.passes(planner)), first, carries is not None, unfinished)
+    return PiecePlan(Plan.of(passes), form)
+
+
+def _tile_of(carries: Words) -> int:
+    """Return the first tile of a piece, as most slices count: those without exceptional tiles, where there are any.
+
+    A slice's count begins anew behind an exceptional tile. Behind 16 tiles it goes on as behind 32.
+    """
+    s, c, last = (carries[:, n : n + 2] for n in (_S, _C, _LAST))
+    is_anew = (carries[:, _FLAGS] == _HAS_S) & (s == last).all(axis=1) & (c == last).all(axis=1)
+    counted = carries[~is_anew if not is_anew.all() else slice(None), _FLAGS]
+    found, times = np.unique(counted, return_counts=True)
+    flags = int(found[times.argmax()])
+    return (flags & 0xFF) + (SPAN // TILE if flags & _HAS_S else 0)
+
+
+def _flags_at(tile: int) -> int:
+    """Return the tiles of the span and has_s, in a carry's form, of a slice without exceptional tiles before one."""
+    return tile % (SPAN // TILE) | (_HAS_S if tile >= SPAN // TILE else 0)
+
+
+def _with_flags(
+    problem: ScanProblem, passes: Sequence[Pass], first_tile: int, continued: bool, unfinished: bool
+) -> tuple[Pass, ...]:
+    """Return the passes of a piece that begins at a tile, and resumes from what came before, and leaves a carry."""
+    all_params = [one.params for one in passes]
+    assert all(each["count"] == problem.slices for each in all_params), "the carries of all slices are there at once"
+    end = max(int(each["first"] + each["length"]) for each in all_params)
+    found = []
+    for one, params in zip(passes, all_params, strict=True):
+        changed = params.copy()
+        changed["resume"] = continued or params["first"] > 0
+        changed["suspend"] = unfinished or params["first"] + params["length"] < end
+        changed["first"] += first_tile * TILE
+        made = replace(one, uniforms=changed.tobytes())
+        found.append(replace(made, state_bytes=4 * TABLE[one.pipeline.kernel].scratch_words(Work.of(made))))
+    return tuple(found)

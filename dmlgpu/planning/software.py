@@ -79,9 +79,10 @@ class GpuPolicy:
             "workgroup a tile, in one pass",
         )
 
-    def kernel_of_pieces(self, slices: int) -> str:
-        """Return the way to scan a piece of so many slices, which begins and ends with a carry for each."""
-        return "rows" if slices >= self.tuning.many_rows else "lookback"
+    def kernels_of_pieces(self, problem: ScanProblem, in_place: bool) -> list[str]:
+        """Return the ways to scan a piece, which begins and ends with a carry for each slice, the best first."""
+        strips = ["strips"] if self._is_strips(problem, in_place) else []
+        return [*strips, "rows" if problem.slices >= self.tuning.many_rows else "lookback"]
 
     def packs(self, problem: ScanProblem) -> bool:
         """Whether an invocation may take several short slices: neighbours would read far from each other."""
@@ -145,9 +146,9 @@ class SoftwarePolicy(GpuPolicy):
             "one pass",
         )
 
-    def kernel_of_pieces(self, slices: int) -> str:
-        """Return the way to scan a piece of so many slices, which begins and ends with a carry for each."""
-        return "serial"
+    def kernels_of_pieces(self, problem: ScanProblem, in_place: bool) -> list[str]:
+        """Return the ways to scan a piece, which begins and ends with a carry for each slice, the best first."""
+        return ["bands", "serial"] if self.kernel(problem, in_place).kernel == "slices" else ["serial"]
 
     def packs(self, problem: ScanProblem) -> bool:
         """Whether an invocation may take several short slices: not where those of a few elements are whole vectors."""

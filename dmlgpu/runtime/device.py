@@ -35,7 +35,7 @@ from ..errors import (
 )
 from ..layout import ceil_div
 from ..planning.dispatch import Plan
-from ..planning.pieces import CARRY_WORDS, plan_piece
+from ..planning.pieces import plan_piece
 from ..planning.plan import KERNELS, plan_problem
 from ..planning.problem import ElementwiseProblem, ScanProblem
 from ..sections import Section
@@ -545,15 +545,11 @@ class Device:
         """
         with self.use(source, target):
             one_buffer = source.gpu_buffer is target.gpu_buffer
-            piece = plan_piece(
-                problem, self.limits, one_buffer=one_buffer, continued=carries is not None, unfinished=unfinished
-            )
+            piece = plan_piece(problem, self.limits, one_buffer=one_buffer, carries=carries, unfinished=unfinished)
             scratch = self._memory.temporary(self, piece.plan.state_bytes)
             try:
-                words = np.zeros((problem.slices, piece.slice_words), np.uint32)
                 if carries is not None:
-                    words[:, piece.before : piece.before + CARRY_WORDS] = carries
-                    self._transfers.write(scratch, 0, words)
+                    self._transfers.write(scratch, 0, piece.form.words(carries))
                 self._executor.run(
                     piece.plan,
                     source.gpu_buffer,
@@ -563,8 +559,9 @@ class Device:
                 )
                 if not unfinished:
                     return None
+                words = np.empty(piece.form.shape, np.uint32)
                 self._transfers.read(scratch, 0, words)
-                return words[:, piece.after : piece.after + CARRY_WORDS].copy()
+                return piece.form.carries(words)
             finally:
                 scratch.release()
 

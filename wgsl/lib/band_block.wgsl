@@ -56,6 +56,17 @@ fn scan_block(k: u32, count: u32, column: u32) {
     }
 }
 
+// What one column's first block of a window begins with, from the carry, which may be that of another kernel's piece.
+fn open_window(column: u32) {
+    if (column >= params.count) {
+        return;
+    }
+    let tile = params.first >> TILE_SHIFT;
+    let carry = fetch_carry(column, tile % FANOUT, tile >= FANOUT);
+    keep(column, PREFIX, base_of(carry));
+    keep(column, LAST, carry.last);
+}
+
 // What one column's next block begins with, after the block from element `i` on, whose state end_columns has left.
 fn close_block(i: u32, count: u32, is_last: bool, column: u32) {
     if (column >= params.count) {
