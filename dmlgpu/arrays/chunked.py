@@ -1,8 +1,8 @@
 """Scans and roundings of dask arrays, with the bits of one call on the whole, whatever the chunks.
 
-Each chunk is scanned from a carry that is predicted from the totals of the tiles before it, so that chunks run side by
-side. A chain of short tasks then scans only the first tile of each chunk from the carry that is true. If what follows
-the tile is what the prediction led to, the rest of the chunk is right as it is; otherwise it is scanned again.
+Each chunk is scanned from a carry that is predicted from records of the tiles before it, so that chunks run side by
+side. A chain of short tasks then compares each prediction with what the chunk before it has led to, bit by bit. A chunk
+whose prediction was wrong is scanned again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,19 +21,15 @@ from ..errors import ArgumentError, ArrayTypeError, with_type
 from ..layout import MAX_DIMENSIONS, ceil_div
 from ..lazy import resolve_device
 from ..planning.pieces import CARRY_WORDS
-from ..planning.problem import Operator, Precision
-from ..planning.windows import SPAN, TILE
-from .pieces import PieceKind, Treatment, cut, scan_cube
+from ..planning.windows import TILE
+from .host import host_empty
+from .pieces import PieceKind, Treatment, records_of_cube, scan_cube
+from .prediction import is_same_carry, predicted
 
 if TYPE_CHECKING:
     import dask.array
 
 __all__ = ["check_chunks", "round_chunks", "scan_chunks"]
-
-_S, _C, _LAST, _FLAGS = 0, 2, 4, 6
-"""The words of a carry, as ``wgsl/lib/carry_state.wgsl`` has them."""
-_HAS_S = 0x100
-_TILES_A_SPAN = SPAN // TILE
 
 Words = NDArray[np.uint32]
 
@@ -159,7 +155,7 @@ def _aligned(sizes: Sequence[int], length: int, reverse: bool) -> tuple[int, ...
 
 
 def _graph(name: str, x: dask.array.Array, kind: PieceKind, device: str | int | None) -> dict[Any, Any]:
-    """Return the tasks of a scan of aligned chunks: totals, states, scans, ends and results."""
+    """Return the tasks of a scan of aligned chunks: records, carries, scans, checks and results."""
     axis, many = kind.axis, len(x.chunks[kind.axis])
     tasks: dict[Any, Any] = {}
     for place in itertools.product(*(range(len(sizes)) for i, sizes in enumerate(x.chunks) if i != axis)):
@@ -168,49 +164,39 @@ def _graph(name: str, x: dask.array.Array, kind: PieceKind, device: str | int | 
             index = many - 1 - turn if kind.reverse else turn
             return (what, *place[:axis], index, *place[axis:])
 
-        states = (f"states-{name}", *place)
-        totals = [key(f"totals-{name}", turn) for turn in range(many - 1)]
-        tasks[states] = (predicted, kind, totals)
+        carries = (f"carries-{name}", *place)
+        records = [key(f"tiles-{name}", turn) for turn in range(many - 1)]
+        tasks[carries] = (predicted, kind, records)
         for turn in range(many):
-            chunk, scan, end = key(x.name, turn), key(f"scan-{name}", turn), key(f"end-{name}", turn)
+            chunk, scan = key(x.name, turn), key(f"scan-{name}", turn)
             last = turn == many - 1
-            state = (_picked, states, turn - 1) if turn else None
+            carry = (_picked, carries, turn - 1) if turn else None
+            tasks[scan] = (scan_chunk, kind, device, chunk, carry, last)
             if not last:
-                tasks[key(f"totals-{name}", turn)] = (tile_totals, kind, device, chunk)
-            tasks[scan] = (scan_chunk, kind, device, chunk, state, last)
-            tasks[key(f"scanned-{name}", turn)] = (_scanned, scan)
+                tasks[records[turn]] = (records_of_chunk, kind, device, chunk)
             if turn == 0:
-                tasks[key(f"carry-{name}", 0)] = (_after, key(f"scanned-{name}", 0))
-                tasks[key(name, 0)] = (_result, scan)
+                tasks[key(f"end-{name}", 0)] = (_end, scan)
+                tasks[key(name, 0)] = (_results, scan)
                 continue
-            before = key(f"carry-{name}", turn - 1)
-            tasks[end] = (end_chunk, kind, device, chunk, key(f"scanned-{name}", turn), before, last)
-            tasks[key(f"carry-{name}", turn)] = (_after, end)
-            tasks[key(name, turn)] = (_settled, kind, scan, end)
+            before = key(f"end-{name}", turn - 1)
+            tasks[key(name, turn)] = (settled_chunk, kind, device, chunk, scan, carry, before, last)
+            if not last:
+                tasks[key(f"end-{name}", turn)] = (end_of_chunk, kind, device, chunk, scan, carry, before)
     return tasks
 
 
-@dataclass(frozen=True)
-class Carry:
+class End(NamedTuple):
     """What a chunk leaves for the next one, and which subnormal numbers the device keeps that computed it."""
 
-    words: Words | None
+    carry: Words | None
     treatment: Treatment | None
 
 
 class Scanned(NamedTuple):
-    """A chunk that was scanned from a predicted carry: the carries after its first tile, and after all of it."""
-
-    first: Words | None
-    carry: Carry
-
-
-class End(NamedTuple):
-    """What is right about a chunk: its first tile, or all of it where the prediction was wrong."""
+    """A chunk that was scanned from a predicted carry."""
 
     results: NDArray[Any]
-    whole: bool
-    carry: Carry
+    end: End
 
 
 def _cube(kind: PieceKind, chunk: NDArray[Any]) -> NDArray[Any]:
@@ -220,144 +206,75 @@ def _cube(kind: PieceKind, chunk: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(chunk).reshape(outer, shape[kind.axis], inner)
 
 
-def tile_totals(kind: PieceKind, device: str | int | None, chunk: NDArray[Any]) -> Words:
-    """Return the carry that each tile leaves by itself: an array of (tiles in traversal order, slices, words)."""
-    cube = _cube(kind, chunk)
-    outer, length, inner = cube.shape
-    tiles = length // TILE
-    carries = scan_cube(kind, resolve_device(device), cube.reshape(outer * tiles, TILE, inner), None, None, True)
-    assert carries is not None
-    ordered = np.moveaxis(carries.reshape(outer, tiles, inner, CARRY_WORDS), 1, 0)
-    return (ordered[::-1] if kind.reverse else ordered).reshape(tiles, outer * inner, CARRY_WORDS)
-
-
-def predicted(kind: PieceKind, totals: list[Words]) -> list[Words]:
-    """Return the carry after each chunk, all but its last result, which totals do not tell.
-
-    A prediction that is wrong costs time only, so it takes NumPy's own additions.
-    """
-    found: list[Words] = []
-    state: Words | None = None
-    for chunk in totals:
-        for tile in chunk:
-            state = tile.copy() if state is None else _carry_on(kind, state, tile)
-        assert state is not None
-        found.append(state.copy())
-    return found
-
-
-def _carry_on(kind: PieceKind, state: Words, tile: Words) -> Words:
-    """Return the carries of slices after one more tile; lib/carry.wgsl has the same."""
-    tiles, has_s = state[:, _FLAGS] & 0xFF, state[:, _FLAGS] & _HAS_S != 0
-    own = tile[:, _FLAGS] & _HAS_S != 0  # exceptional by itself: a new span begins with its last result
-    c = np.where((tiles > 0)[:, None], _append(kind, state[:, _C:_LAST], tile[:, _C:_LAST]), tile[:, _C:_LAST])
-    s = np.where(has_s[:, None], _append(kind, state[:, _S:_C], c), c)
-    full = tiles + 1 == _TILES_A_SPAN
-    after = state.copy()
-    after[:, _C:_LAST] = c
-    after[:, _S:_C] = np.where(full[:, None], s, state[:, _S:_C])
-    after[:, _FLAGS] = np.where(full, _HAS_S, (tiles + 1) | np.where(has_s, _HAS_S, 0))
-    after[own] = tile[own]
-    return after
-
-
-def _append(kind: PieceKind, a: Words, b: Words) -> Words:
-    """Combine accumulators of two words each."""
-    if kind.precision is Precision.COMPENSATED:
-        from ..reference.compensated import Compensated
-
-        pairs = Compensated()
-        left, right = (np.ascontiguousarray(x).view(pairs.accumulator)[:, 0] for x in (a, b))
-        with np.errstate(all="ignore"):
-            return pairs.combine(left, right).view(np.uint32).reshape(a.shape)
-    wide = kind.element.accumulator_size == 8
-    dtype = np.dtype(("f" if kind.element.kind == "float" else "u") + ("8" if wide else "4"))
-    left, right = (np.ascontiguousarray(x if wide else x[:, :1]).view(dtype)[:, 0] for x in (a, b))
-    with np.errstate(all="ignore"):
-        folded = left + right if kind.operator is Operator.SUM else left * right
-    words = np.zeros(a.shape, np.uint32)
-    words[:, : 2 if wide else 1] = folded[:, None].view(np.uint32)
-    return words
+def records_of_chunk(kind: PieceKind, device: str | int | None, chunk: NDArray[Any]) -> Words:
+    """Return what becomes of each tile of a chunk by itself: an array of (slices, tiles in traversal order, words)."""
+    records = records_of_cube(kind, resolve_device(device), _cube(kind, chunk))
+    return records.reshape(-1, *records.shape[2:])
 
 
 def scan_chunk(
     kind: PieceKind, device: str | int | None, chunk: NDArray[Any], before: Words | None, last: bool
-) -> tuple[NDArray[Any], Scanned]:
-    """Scan a chunk from its predicted carry."""
+) -> Scanned:
+    """Scan a chunk from the carry before it; from the beginning of slices without one."""
     opened = resolve_device(device)
     cube = _cube(kind, chunk)
-    outer, length, inner = cube.shape
-    out = np.empty(cube.shape, kind.element.dtype)
-    split = min(TILE, length)
-    parts = [(0, split), (split, length)] if split < length else [(0, length)]
-    first: Words | None = None
-    carry = None if before is None else before.reshape(outer, inner, CARRY_WORDS)
-    for begin, end in parts:
-        more = not last or end < length
-        carry = scan_cube(kind, opened, cut(kind, cube, begin, end), cut(kind, out, begin, end), carry, more)
-        first = carry if begin == 0 else first
-    return out.reshape(chunk.shape), Scanned(first, Carry(carry, Treatment.of(opened, kind)))
+    out = host_empty(cube.shape, kind.element)
+    carry = None if before is None else before.reshape(cube.shape[0], cube.shape[2], CARRY_WORDS)
+    after = scan_cube(kind, opened, cube, out, carry, not last)
+    return Scanned(out.reshape(chunk.shape), End(after, Treatment.of(opened, kind)))
 
 
-def end_chunk(
-    kind: PieceKind, device: str | int | None, chunk: NDArray[Any], scanned: Scanned, before: Carry, last: bool
+def end_of_chunk(
+    kind: PieceKind, device: str | int | None, chunk: NDArray[Any], scanned: Scanned, carry: Words, before: End
 ) -> End:
-    """Scan the first tile of a chunk from the true carry, and the rest if it turns out to depend on it."""
+    """Return what a chunk leaves, after another scan if the one that was made began with a wrong carry."""
+    if _is_right(kind, scanned, carry, before):
+        return scanned.end
+    assert before.carry is not None
     opened = resolve_device(device)
-    here = Treatment.of(opened, kind)
-    for there in (before.treatment, scanned.carry.treatment):
-        if here is not None and there is not None:
-            here.check_same(there)
-    cube = _cube(kind, chunk)
-    length = cube.shape[1]
-    split = min(TILE, length)
-    tile = np.empty((cube.shape[0], split, cube.shape[2]), kind.element.dtype)
-    first = scan_cube(kind, opened, cut(kind, cube, 0, split), tile, before.words, not last or split < length)
-    if first is None or (scanned.first is not None and _same(first, scanned.first)):
-        words = first if split == length else scanned.carry.words
-        return End(tile, split == length, Carry(words, here))
-    out = np.empty(cube.shape, kind.element.dtype)
-    cut(kind, out, 0, split)[...] = tile
-    carry: Words | None = first
-    if split < length:
-        carry = scan_cube(kind, opened, cut(kind, cube, split, length), cut(kind, out, split, length), first, not last)
-    return End(out, True, Carry(carry, here))
+    after = scan_cube(kind, opened, _cube(kind, chunk), None, before.carry, True)
+    end = End(after, Treatment.of(opened, kind))
+    _check_alike(end, before)
+    return end
 
 
-def _same(a: Words, b: Words) -> bool:
-    """Whether two carries lead to the same results: words that are not in use may differ."""
-    if not np.array_equal(a[..., _FLAGS], b[..., _FLAGS]):
-        return False
-    used_c, used_s = a[..., _FLAGS] & 0xFF != 0, a[..., _FLAGS] & _HAS_S != 0
-    return bool(
-        np.array_equal(a[..., _LAST:_FLAGS], b[..., _LAST:_FLAGS])
-        and np.array_equal(a[used_c][:, _C:_LAST], b[used_c][:, _C:_LAST])
-        and np.array_equal(a[used_s][:, _S:_C], b[used_s][:, _S:_C])
-    )
+def settled_chunk(
+    kind: PieceKind,
+    device: str | int | None,
+    chunk: NDArray[Any],
+    scanned: Scanned,
+    carry: Words,
+    before: End,
+    last: bool,
+) -> NDArray[Any]:
+    """Return the results of a chunk, after another scan if the one that was made began with a wrong carry."""
+    if _is_right(kind, scanned, carry, before):
+        return scanned.results
+    again = scan_chunk(kind, device, chunk, before.carry, last)
+    _check_alike(again.end, before)
+    return again.results
 
 
-def _picked(states: list[Words], number: int) -> Words:
-    return states[number]
+def _is_right(kind: PieceKind, scanned: Scanned, carry: Words, before: End) -> bool:
+    """Whether a scan began with what the chunk before it has left."""
+    assert before.carry is not None
+    _check_alike(scanned.end, before)
+    return is_same_carry(kind, carry, before.carry)
 
 
-def _scanned(scan: tuple[NDArray[Any], Scanned]) -> Scanned:
-    return scan[1]
+def _check_alike(end: End, before: End) -> None:
+    """Refuse chunks of devices that give other bits."""
+    if end.treatment is not None and before.treatment is not None:
+        end.treatment.check_same(before.treatment)
 
 
-def _result(scan: tuple[NDArray[Any], Scanned]) -> NDArray[Any]:
-    return scan[0]
+def _picked(carries: list[Words], number: int) -> Words:
+    return carries[number]
 
 
-def _after(done: Scanned | End) -> Carry:
-    return done.carry
+def _end(scanned: Scanned) -> End:
+    return scanned.end
 
 
-def _settled(kind: PieceKind, scan: tuple[NDArray[Any], Scanned], end: End) -> NDArray[Any]:
-    """Return the results of a chunk: what was scanned, with what the end put right."""
-    results = scan[0]
-    if end.whole:
-        return end.results.reshape(results.shape)
-    out = results.copy()  # tasks don't change what other tasks were given
-    cube = _cube(kind, out)
-    cut(kind, cube, 0, end.results.shape[1])[...] = end.results
-    return out
+def _results(scanned: Scanned) -> NDArray[Any]:
+    return scanned.results

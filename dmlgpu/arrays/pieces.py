@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex
@@ -18,7 +18,7 @@ from ..dtypes import ElementType, by_argument, by_dtype, by_name
 from ..errors import ArgumentError, ArrayTypeError, DeviceError, with_type
 from ..layout import check_sizes, resolve_axis
 from ..lazy import resolve_device
-from ..planning.pieces import CARRY_WORDS, max_bytes, max_length, max_slices
+from ..planning.pieces import CARRY_WORDS, RECORD_WORDS, max_bytes, max_length, max_slices
 from ..planning.problem import PRECISIONS, Operator, Precision, ScanProblem, check_monotone, scan_problem
 from ..planning.windows import TILE
 from .array import DeviceArray
@@ -29,7 +29,7 @@ from .tensors import Tensor, assign, empty, packed, upload
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["PieceKind", "Scan", "Treatment", "cut", "scan_cube"]
+__all__ = ["PieceKind", "Scan", "Treatment", "cut", "records_of_cube", "scan_cube"]
 
 _OPERATORS = {operator.value: operator for operator in (Operator.SUM, Operator.PRODUCT)}
 _VERSION = 1
@@ -503,23 +503,52 @@ def scan_cube(
         The carries after the piece; None if it is the last.
     """
     outer, length, inner = cube.shape
+    after = np.empty((outer, inner, kind.carry_words), np.uint32) if unfinished else None
+    for o, i, steps in _windows(kind, device, cube):
+        x, y = cube[o, :, i], None if out is None else out[o, :, i]
+        carry = None if carries is None else carries[o, i].reshape(-1, kind.carry_words)
+        for begin, end in steps:
+            part, results = cut(kind, x, begin, end), None if y is None else cut(kind, y, begin, end)
+            carry = _scan_window(kind, device, part, results, carry, unfinished=unfinished or end < length)
+        if after is not None and carry is not None:
+            after[o, i] = carry.reshape(x.shape[0], x.shape[2], kind.carry_words)
+    return after
+
+
+def records_of_cube(kind: PieceKind, device: Device, cube: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return what becomes of each tile of a piece of whole tiles by itself.
+
+    Parameters
+    ----------
+    kind, device, cube
+        As for `scan_cube`.
+
+    Returns
+    -------
+    ndarray of uint32, shape (outer, inner, tiles, RECORD_WORDS)
+        The records, of each slice in traversal order.
+    """
+    outer, length, inner = cube.shape
+    records = np.empty((outer, inner, length // TILE, RECORD_WORDS), np.uint32)
+    for o, i, steps in _windows(kind, device, cube):
+        x = cube[o, :, i]
+        for begin, end in steps:
+            found = _records_of_window(kind, device, cut(kind, x, begin, end))
+            records[o, i, begin // TILE : end // TILE] = found.reshape(x.shape[0], x.shape[2], -1, RECORD_WORDS)
+    return records
+
+
+def _windows(kind: PieceKind, device: Device, cube: Array) -> Iterator[tuple[slice, slice, list[tuple[int, int]]]]:
+    """Cut a piece to what the device can bind: yield some slices, and the ends of parts of them in traversal order."""
+    outer, length, inner = cube.shape
     itemsize = max(kind.source.itemsize, kind.element.itemsize)
     most = max_slices(device.limits, itemsize)
     many = max(1, most // inner)
-    after = np.empty((outer, inner, kind.carry_words), np.uint32) if unfinished else None
     for o in range(0, outer, many):
         for i in range(0, inner, most):
-            some = np.s_[o : o + many, :, i : i + most]
-            x, y = cube[some], None if out is None else out[some]
-            carry = None if carries is None else carries[some[0], some[2]].reshape(-1, kind.carry_words)
-            step = max_length(device.limits, itemsize, x.shape[0] * x.shape[2])
-            for begin in range(0, length, step):
-                end = min(begin + step, length)
-                part, results = cut(kind, x, begin, end), None if y is None else cut(kind, y, begin, end)
-                carry = _scan_window(kind, device, part, results, carry, unfinished=unfinished or end < length)
-            if after is not None and carry is not None:
-                after[some[0], some[2]] = carry.reshape(x.shape[0], x.shape[2], kind.carry_words)
-    return after
+            slices = min(many, outer - o) * min(most, inner - i)
+            step = max_length(device.limits, itemsize, slices)
+            yield np.s_[o : o + many], np.s_[i : i + most], [(n, min(n + step, length)) for n in range(0, length, step)]
 
 
 def _scan_window(
@@ -532,38 +561,57 @@ def _scan_window(
             temporaries.callback(tensor.buffer.release)
             return tensor
 
-        def near(tensor: Tensor) -> bool:
-            low, high = tensor.layout.extent
-            return (high - low) * tensor.element.itemsize <= max_bytes(device.limits)
-
         if isinstance(x, DeviceArray):
-            source = x._tensor if near(x._tensor) else temporary(packed(x._tensor, kind.source, temporary=True))
+            source = x._tensor if _is_near(x._tensor) else temporary(packed(x._tensor, kind.source, temporary=True))
         else:
             source = temporary(upload(device, x, temporary=True))
-        if isinstance(y, DeviceArray) and near(y._tensor):
+        if isinstance(y, DeviceArray) and _is_near(y._tensor):
             target = y._tensor
         else:
             target = temporary(empty(device, kind.element, x.shape, temporary=True))
         if source.element != kind.element:
             assign(source, target)
             source = target
-        problem = scan_problem(
-            kind.element,
-            kind.operator,
-            source.layout,
-            target.layout,
-            axis=1,
-            exclusive=kind.exclusive,
-            reverse=kind.reverse,
-            precision=kind.precision,
-            monotone=kind.monotone,
-        )
-        after = _run_piece(problem, source, target, carry, unfinished=unfinished)
+        after = _run_piece(_problem(kind, source, target), source, target, carry, unfinished=unfinished)
         if isinstance(y, np.ndarray):
             device.download(target.buffer, 0, y)
         elif y is not None and target is not y._tensor:
             assign(target, y._tensor)
     return after
+
+
+def _is_near(tensor: Tensor) -> bool:
+    """Whether one window can hold all from the first element of a tensor to the last."""
+    low, high = tensor.layout.extent
+    return (high - low) * tensor.element.itemsize <= max_bytes(tensor.device.limits)
+
+
+def _records_of_window(kind: PieceKind, device: Device, x: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return the records of whole tiles of what the device can bind at once."""
+    with ExitStack() as temporaries:
+        source = upload(device, x, temporary=True)
+        temporaries.callback(source.buffer.release)
+        if source.element != kind.element:
+            converted = empty(device, kind.element, x.shape, temporary=True)
+            temporaries.callback(converted.buffer.release)
+            assign(source, converted)
+            source = converted
+        return device.run_totals(_problem(kind, source, source), source.buffer)
+
+
+def _problem(kind: PieceKind, source: Tensor, target: Tensor) -> ScanProblem:
+    """Return the scan of a cube."""
+    return scan_problem(
+        kind.element,
+        kind.operator,
+        source.layout,
+        target.layout,
+        axis=1,
+        exclusive=kind.exclusive,
+        reverse=kind.reverse,
+        precision=kind.precision,
+        monotone=kind.monotone,
+    )
 
 
 def _run_piece(

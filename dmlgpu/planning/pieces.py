@@ -20,14 +20,17 @@ from .windows import SPAN, TILE, Limits
 
 __all__ = [
     "CARRY_WORDS",
+    "RECORD_WORDS",
     "CarryColumns",
     "CarryNumbers",
     "CarryRows",
     "PiecePlan",
+    "TotalsPlan",
     "max_bytes",
     "max_length",
     "max_slices",
     "plan_piece",
+    "plan_totals",
 ]
 
 CARRY_WORDS = 8
@@ -40,6 +43,8 @@ _SUSPECT, _TILES = 0, 1
 """The words of a column that come before its carry's three accumulators, as ``wgsl/lib/suspects.wgsl`` has them."""
 _NUMBERS_TILE = SPAN // TILE
 """Where pieces of integers begin that go on, as all bits are in s there."""
+RECORD_WORDS = 12
+"""32-bit words of a tile's record, as ``wgsl/lib/tile_state.wgsl`` has them."""
 
 _COLUMNS = {"bands": bands_of, "strips": strips_of}
 _SLICE_WORDS = {"scan_rows": CARRY_WORDS, "scan_tiles": 2 * CARRY_WORDS, "scan_serial_tiles": 2 * CARRY_WORDS}
@@ -285,6 +290,40 @@ def _tile_of(carries: Words) -> int:
 def _flags_at(tile: int) -> int:
     """Return the tiles of the span and has_s, in a carry's form, of a slice without exceptional tiles before one."""
     return tile % (SPAN // TILE) | (_HAS_S if tile >= SPAN // TILE else 0)
+
+
+@dataclass(frozen=True)
+class TotalsPlan:
+    """The first pass of a scan with an invocation a tile, which leaves a record of each, and their place.
+
+    Attributes
+    ----------
+    plan : Plan
+        The pass. Nothing is written but scratch memory.
+    first_word : int
+        The word of the scratch memory where the records begin: of each slice one tile after the other.
+    """
+
+    plan: Plan
+    first_word: int
+
+
+def plan_totals(problem: ScanProblem, limits: Limits) -> TotalsPlan:
+    """Plan what becomes of whole tiles by themselves.
+
+    Parameters
+    ----------
+    problem : ScanProblem
+        A scan in place, as long and as wide as a piece.
+    limits : Limits
+        What the device can do.
+    """
+    assert problem.axis.size % TILE == 0
+    plan = plan_problem(problem, limits, one_buffer=True, kernel="serial")
+    first = plan.passes[0]
+    assert first.params["count"] == problem.slices
+    assert first.params["length"] == problem.axis.size, "the records of all tiles are there at once"
+    return TotalsPlan(Plan((first,), plan.state_bytes), _SLICE_WORDS["scan_serial_tiles"] * problem.slices)
 
 
 def _with_flags(

@@ -35,9 +35,10 @@ from ..errors import (
 )
 from ..layout import ceil_div
 from ..planning.dispatch import Plan
-from ..planning.pieces import plan_piece
+from ..planning.pieces import RECORD_WORDS, plan_piece, plan_totals
 from ..planning.plan import KERNELS, plan_problem
 from ..planning.problem import ElementwiseProblem, ScanProblem
+from ..planning.windows import TILE
 from ..sections import Section
 from . import wgpu_private
 from .adapters import (
@@ -562,6 +563,36 @@ class Device:
                 words = np.empty(piece.form.shape, np.uint32)
                 self._transfers.read(scratch, 0, words)
                 return piece.form.carries(words)
+            finally:
+                scratch.release()
+
+    def run_totals(self, problem: ScanProblem, source: Buffer) -> NDArray[np.uint32]:
+        """Return the records of whole tiles of a piece.
+
+        Parameters
+        ----------
+        problem, source
+            As in `run`, in place, with what `dmlgpu.planning.pieces.plan_totals` says.
+
+        Returns
+        -------
+        ndarray of uint32, shape (slices, tiles, RECORD_WORDS)
+            What ``wgsl/lib/tile_state.wgsl`` says of each tile, in traversal order.
+
+        Raises
+        ------
+        DeviceReleasedError, ReleasedArrayError
+            If the device or the buffer is gone.
+        """
+        with self.use(source):
+            totals = plan_totals(problem, self.limits)
+            scratch = self._memory.temporary(self, totals.plan.state_bytes)
+            try:
+                data, most = source.gpu_buffer, self.limits.dispatch_elements
+                self._executor.run(totals.plan, data, data, most, scratch=scratch.gpu_buffer)
+                records = np.empty((problem.slices, problem.axis.size // TILE, RECORD_WORDS), np.uint32)
+                self._transfers.read(scratch, 4 * totals.first_word, records)
+                return records
             finally:
                 scratch.release()
 
