@@ -19,7 +19,7 @@ from dmlgpu.runtime.executor import submit
 
 __all__ = ["Access", "record"]
 
-_ACCESS = re.compile(r"(?:(atomic\w+)\(&)?\b((?:input|output)_(?:words|quads)|state)\[")
+_ACCESS = re.compile(r"(?:(atomic\w+)\(&)?\b((?:input|output)_(?:words|pairs|quads)|state)\[")
 _LOADS = re.compile(r"^(fn (?:load_run|load_rows|take_item)\(.*\{)$", re.MULTILINE)
 """Where an invocation uses what it has loaded, or is about to load the next run."""
 _READS = {None, "atomicLoad", "atomicOr", "atomicAdd", "atomicMax", "atomicMin"}
@@ -53,7 +53,7 @@ class Site:
     @property
     def unit(self) -> int:
         """Bytes of an access."""
-        return 16 if self.name.endswith("quads") else 4
+        return {"quads": 16, "pairs": 8}.get(self.name[-5:], 4)
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,7 +241,8 @@ def tried(
             itemsize = (case.problem.element if isinstance(case.problem, ScanProblem) else case.problem.source).itemsize
             for invocation in done:
                 # The last run of a slice is read as a whole, whatever is there of it.
-                elements = invocation.loaded[16] * 16 // itemsize + invocation.loaded[4] * 4 // max(4, itemsize)
+                elements = invocation.loaded[16] * 16 // itemsize + invocation.loaded[8] * 8 // max(4, itemsize)
+                elements += invocation.loaded[4] * 4 // max(4, itemsize)
                 assert elements <= serial_steps(one) + 4 * RUN, case.way
             shaders_run.add((one.pipeline.kernel, one.pipeline.slots))
             for invocation in done:
@@ -306,7 +307,7 @@ MISTAKES = [
         "lib/load_bits.wgsl",
         "element >> (5u - min(input_log2_bits, 5u))",
         "(element << input_log2_bits) >> 5u",
-        "float16 far tiles 1",
+        "float16 far lookback 1",
     ),
     (
         "lib/output_packed.wgsl",

@@ -228,6 +228,9 @@ def test_every_kernel_type_and_variant_compiles(device: Device) -> None:
         ("input", "separate_quads"),
         ("input", "shared_quads"),
         ("input", "in_output_quads"),
+        ("input", "separate_pairs"),
+        ("input", "shared_pairs"),
+        ("input", "in_output_pairs"),
     }
     assert {("tile", "runs"), ("reads", "quads"), ("writes", "strided")} <= {slot for key in keys for slot in key.slots}
     pieces = {("element", "f64"), ("element", "f64_words"), ("element", "f32_compensated")}

@@ -400,7 +400,7 @@ class _Translator:
             self.take(":")
             found = self.type()
             if space == "storage":
-                self.storage[name] = 16 if found[1][0] == "vec4" else 4
+                self.storage[name] = {"vec4": 16, "vec2": 8}.get(found[1][0], 4)
             elif space == "workgroup":
                 self.shared[name] = found
             elif space == "private":

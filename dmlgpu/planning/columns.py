@@ -148,7 +148,7 @@ def strips_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_pl
         return None
     element, in_word = problem.element, _in_word(problem)
     along = min(chunks[-1], _MAX_STRIP_ROWS)
-    cut = _cut(problem, (*chunks[:-1], along), limits.binding_bytes // (4 * _STRIP_WORDS), in_word)
+    cut = _cut(problem, (*chunks[:-1], along), limits.binding_bytes // (4 * _STRIP_WORDS), 2 * in_word)
     if 0 in cut:
         return None
     is_halves = in_word > 1 and element.kind == "float"
@@ -159,10 +159,12 @@ def strips_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_pl
         access, lanes, columns = "cells of halves", max(lanes, _SECTOR_WORDS), 2
     elif element.itemsize > _WORD_BYTES:
         access, columns = "cells of pairs", 1
-    elif in_word > 1:
-        access, slots = "cells of packed words", {"element": "int_packed"}
+    elif columns == 2 and _is_whole(problem, columns * in_word, columns * _WORD_BYTES):
+        access = "cells of pairs"
     else:
-        access = "cells of words"
+        access = "cells of words" if in_word == 1 else "cells of packed words"
+    if in_word > 1 and not is_halves:
+        slots = {"element": "int_packed"}
     constants = {"lanes": lanes, "columns": columns}
     width = lanes * columns * (1 if is_halves else in_word)
     return Columns("scan_strips", tuple(cut), access, constants, slots, width, is_exact=element.kind != "float")

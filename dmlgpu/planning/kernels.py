@@ -47,7 +47,7 @@ ACCESS: Final = {
     "cells of words": Access("", "words", {"cells": "words"}, (5,)),
     "cells of packed words": Access("", "owned", {"cells": "words"}, (3, 4)),
     "cells of halves": Access("", "owned", {"cells": "halves"}, (4,)),
-    "cells of pairs": Access("", "words", {"cells": "pairs"}, (6,)),
+    "cells of pairs": Access("_pairs", "pairs", {"cells": "pairs"}, range(3, 7)),
     "fours of words": Access("", "owned", {"fours": "words"}, (4,)),
     "fours of quads": Access("_quads", "quads", {"fours": "quads"}, (5, 6)),
 }
@@ -250,7 +250,7 @@ def _strip_steps(work: Work) -> int:
 
 
 def _strip_width(work: Work) -> int:
-    in_word = 32 >> work.constants["output_log2_bits"] if work.slots["cells"] == "words" else 1
+    in_word = 1 if work.slots["cells"] == "halves" else 32 >> min(5, work.constants["output_log2_bits"])
     return work.constants["lanes"] * work.constants["columns"] * in_word
 
 

@@ -29,6 +29,8 @@ SUBGROUP = 32
 """Lanes that access memory together: a warp of NVIDIA's, a wave32 of AMD's, a SIMD-group of Apple's."""
 SECTOR_BYTES = 32
 _WORD_BYTES = 4
+_VECTORS: Final = (("quads", QUAD_BYTES), ("pairs", 8))
+"""The bytes of an access by what a slot's piece ends with."""
 _BLOCK = 256
 _FEW_SPANS = 4
 """At which scan_lookback looks at first."""
@@ -268,11 +270,11 @@ def _band_links(work: Work) -> int:
 
 def _in_cell(work: Work) -> int:
     """Return the slices that an invocation of a strip has as one: the integers of a word."""
-    return 32 >> work.constants["output_log2_bits"] if work.slots["cells"] == "words" else 1
+    return 1 if work.slots["cells"] == "halves" else 32 >> min(5, work.constants["output_log2_bits"])
 
 
 def _strip(work: Work) -> Iterator[tuple[int, int]]:
-    lanes, apart = work.constants["lanes"], _in_cell(work) * (2 if work.slots["cells"] == "halves" else 1)
+    lanes, apart = work.constants["lanes"], _across(work)
     for lane in range(256):
         slice_, first = lane % lanes * apart, RUN * (lane // lanes)
         if slice_ < work.count and first < work.length:
@@ -448,7 +450,7 @@ class _Surroundings:
     def _accesses(self, tensor: str) -> Iterator[tuple[list[int], int]]:
         """Yield for each access the lanes' places in bytes, and how many bytes a lane wants of it."""
         slots, itemsize = self.work.slots, 1 << self.work.constants[f"{tensor}_log2_bits"] >> 3
-        unit = QUAD_BYTES if slots[tensor].endswith("quads") else _WORD_BYTES
+        unit = next((size for end, size in _VECTORS if slots[tensor].endswith(end)), _WORD_BYTES)
         across = _across(self.work)
         # By vectors along the slice, by an element, or by adjacent slices.
         step = QUAD_BYTES // itemsize if unit == QUAD_BYTES and across == 1 else 1
@@ -482,7 +484,7 @@ def _across(work: Work) -> int:
     if "rows" in work.slots:
         return work.constants["columns"]
     if "cells" in work.slots:
-        return 2 if work.slots["cells"] == "halves" else _in_cell(work)
+        return _in_cell(work) * (1 if work.slots["cells"] == "words" else work.constants["columns"])
     return _band_columns(work) if "vectors" in work.constants else 1
 
 

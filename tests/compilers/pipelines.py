@@ -68,10 +68,12 @@ def _scan_shapes(itemsize: int) -> Iterator[_Shape]:
     for count, length in ((4, 256), (256, 4096), (4, 8192)):  # scan_slices, scan_rows, tiles
         for pitch in (length, length + 1):
             yield from _slices(count, length, pitch)
-    # Side by side, in narrow strips and in wide ones, of words that are whole or not, with a tile or more in a binding.
-    many = max(2**14 // itemsize, 2**12)
+    # Side by side, in narrow strips and in wide ones, of words that are whole or not, or whole but not in pairs, with a
+    # tile or more in a binding.
+    many, in_word = max(2**14 // itemsize, 2**12), max(1, 4 // itemsize)
     for count, length in product((2**10, many, many + 2), (300, 40_000)):
         yield from _rows(count, length, count + -count % _GAP + 2 * _GAP)
+        yield from _rows(count, length, count + 2 * _GAP + in_word)
         yield from _rows(count, length, count + 2 * _GAP + 1)
     # So far apart that a binding holds less than a tile, or than a run.
     for rows, length in ((2000, 3000), (40, 60), (40, 100), (9, 15), (9, 30)):

@@ -1,17 +1,19 @@
-// Slot <cells>: of a row, an invocation of scan_strips has one column of 64 bits, two words.
+// Slot <cells>: of a row, an invocation of scan_strips has two words: one column of 64 bits, or two cells beside each
+// other, which are columns of 32 bits or words of 8 or 16 bits, integers that are combined as they lie.
 // Needs <input>, <output> and <element>.
 
 #import "lib/input_bits.wgsl"
 
-const slices_of_cell = 1u;
+// Those of a word, or the one of 64 bits.
+override slices_of_cell: u32 = (32u >> output_log2_bits) + output_log2_bits / 6u;
 
-// An invocation's slice.
+// The first slice of an invocation's cell number `which`.
 fn slice_of(strip: u32, beside: u32, which: u32) -> u32 {
-    return strip * lanes + beside;
+    return ((strip * lanes + beside) * columns + which) * slices_of_cell;
 }
 
 fn load_cells(place: u32, other: u32) -> vec2<u32> {
-    return vec2<u32>(input_word(2u * place), input_word(2u * place + 1u));
+    return input_pair(place >> (6u - input_log2_bits));
 }
 
 fn first_cell(words: vec2<u32>) -> Accumulator {
@@ -19,11 +21,13 @@ fn first_cell(words: vec2<u32>) -> Accumulator {
 }
 
 fn second_cell(words: vec2<u32>) -> Accumulator {
-    return identity();
+    return decode(vec2<u32>(words.y, 0u));
 }
 
 fn store_cells(place: u32, other: u32, has_other: bool, a: Accumulator, b: Accumulator) {
-    let words = encode(a);
-    set_output_word(2u * place, words.x);
-    set_output_word(2u * place + 1u, words.y);
+    var words = encode(a);
+    if (columns > 1u) {
+        words = vec2<u32>(encode(a).x, encode(b).x);
+    }
+    set_output_pair(place >> (6u - output_log2_bits), words);
 }
