@@ -20,7 +20,7 @@ from dmlgpu.runtime.executor import submit
 __all__ = ["Access", "record"]
 
 _ACCESS = re.compile(r"(?:(atomic\w+)\(&)?\b((?:input|output)_(?:words|pairs|quads)|state)\[")
-_LOADS = re.compile(r"^(fn (?:load_run|load_rows|take_item)\(.*\{)$", re.MULTILINE)
+_LOADS = re.compile(r"^(fn (?:load_run|load_lane|load_rows|take_item)\(.*\{)$", re.MULTILINE)
 """Where an invocation uses what it has loaded, or is about to load the next run."""
 _READS = {None, "atomicLoad", "atomicOr", "atomicAdd", "atomicMax", "atomicMin"}
 _WRITES = {"=", "atomicStore", "atomicExchange", "atomicXor", "atomicAdd", "atomicMax", "atomicMin"}

@@ -66,6 +66,17 @@ def test_events_in_other_types(device: Device, kernel: str, dtype: str) -> None:
         check_scan(device, strewn(4500, operator, dtype), operator, 1, kernel=kernel)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("kernel", ["rows", "lookback"])
+def test_rows_of_whole_vectors(device: Device, kernel: str, dtype: str) -> None:
+    """Elements and results go through workgroup memory: also where they take the elements' places."""
+    for (operator, exclusive), length in product(product(("sum", "product"), (False, True)), (272, 4112)):
+        x = strewn(length, operator, dtype)
+        place = Layout.packed(x.shape)
+        problem = {"exclusive": exclusive, "kernel": kernel, "source": place, "target": place}
+        check_scan(device, x, operator, 1, **problem)
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_along_the_first_axis(device: Device, kernel: str) -> None:
     for operator in ("sum", "product"):

@@ -50,8 +50,8 @@ def test_a_single_pass_over_whole_vectors() -> None:
     (one,) = found.passes
     assert (one.kernel, one.workgroups, one.lanes, one.invocations) == ("scan_rows", 4096, 256, 2**20)
     assert (one.bytes_read, one.bytes_written, found.traffic) == (2**26, 2**26, 1.0)
-    # 16 bytes a lane, 64 bytes apart: a sector each.
-    assert (one.read_sectors, one.least_read_sectors, found.sectors) == (32, 16, 2.0)
+    # 16 bytes a lane beside those of the next one: a sector for two.
+    assert (one.read_sectors, one.least_read_sectors, found.sectors) == (16, 16, 1.0)
     # 2048 invocations on each of 132 processors, with a run of 64 bytes.
     assert one.bytes_in_flight == 132 * 2048 * 64
     assert found.processor_bytes == 2048 * 64

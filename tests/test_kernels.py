@@ -89,6 +89,7 @@ def test_the_copies_keep_to_the_table() -> None:
         ("rows", {"tile": "blocks"}, {}, "scan_rows with blocks in <tile>"),
         ("rows", {"rows": "words"}, {}, "scan_rows with slots .* instead of"),
         ("rows", {"reads": "strided"}, {}, "pieces that do not belong together"),
+        ("rows", {"reads": "strided"}, {}, "a staged tile of runs that are strided"),
         ("rows", {"output": "packed"}, {}, "pieces that do not belong together"),
         ("rows", {"input": "separate"}, {}, "pieces that do not belong together"),
         ("rows", {"element": "f64"}, {}, r"elements of 2\^5 bits as f64"),

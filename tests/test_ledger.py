@@ -280,7 +280,7 @@ WRONG = {
     "writes": lambda row: replace(row, writes=lambda w: 2),
     "words": lambda row: replace(row, words=lambda w: tuple(n + 1 for n in row.words(w))),
     "lanes": lambda row: replace(row, lanes=lambda w: 1),
-    "starts": lambda row: replace(row, starts=lambda w: ((number, first // 16) for number, first in row.starts(w))),
+    "starts": lambda row: replace(row, starts=lambda w: ((number, 2 * first) for number, first in row.starts(w))),
     "ahead": lambda row: replace(row, ahead=lambda w: row.ahead(w) + 1),
     "links": lambda row: replace(row, links=lambda w: 16),
 }

@@ -81,9 +81,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         }
         for (var stride = 1u; stride < FANOUT; stride <<= 2u) {
             put_on_shelf(shelf, lane, a.h, b.h);
-            a.h = two_steps(shelf, lane, j, stride, a.h);
+            a.h = take_steps(shelf, lane, j, stride, a.h);
             if (columns > 1u) {
-                b.h = two_steps(shelf, LANES + lane, j, stride, b.h);
+                b.h = take_steps(shelf, LANES + lane, j, stride, b.h);
             }
             shelf = 1u - shelf;
         }

@@ -15,7 +15,7 @@
 #import "lib/carry.wgsl"
 #import <reads>
 #import <writes>
-#import "lib/tile_runs.wgsl"
+#import <tile>
 #import "lib/state.wgsl"
 #import "lib/tile_state.wgsl"
 

@@ -175,6 +175,8 @@ _SCAN: Final = {"product": _BOOL, "flat": _BOOL, **_WIDTHS}
 _ORDER: Final = {"sign_bit": (0, 1 << 7, 1 << 15, 1 << 31), "infinity": (0, 0x7C00, 0x7F800000, 0x7FF00000)}
 _TENSORS: Final = ("input", "output", "element")
 _RUNS: Final = (*_TENSORS, "reads", "writes", "run")
+_TILES: Final = ("runs", "staged")
+"""The pieces for a tile by 256 invocations."""
 _ANY_SIZE: Final = range(2**32)
 _BY_ELEMENT: Final = ("packed", "words")
 
@@ -333,7 +335,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
     ),
     "scan_rows": Kernel(
         slots=(*_RUNS, "tile"),
-        pieces={"tile": ("runs",)},
+        pieces={"tile": _TILES},
         constants=_SCAN,
         workgroups=lambda w: w.count,
         scratch_words=lambda w: 8 * w.count if w.fields["resume"] or w.fields["suspend"] else 1,
@@ -347,6 +349,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
     ),
     "scan_chain": Kernel(
         slots=(*_RUNS, "tile"),
+        pieces={"tile": ("runs", "blocks")},
         constants={**_SCAN, "exact_grid": _BOOL},
         optional={"patience": _ANY_SIZE, "withhold_every": _ANY_SIZE},
         workgroups=lambda w: w.all_tiles,
@@ -362,7 +365,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
     ),
     "scan_lookback": Kernel(
         slots=(*_RUNS, "tile"),
-        pieces={"tile": ("runs",)},
+        pieces={"tile": _TILES},
         constants=_SCAN,
         optional={"patience": _ANY_SIZE, "withhold_every": _ANY_SIZE},
         workgroups=lambda w: w.all_tiles,
@@ -386,7 +389,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
     ),
     "scan_repair": Kernel(
         slots=(*_RUNS, "tile"),
-        pieces={"tile": ("runs",), "element": ("f16", "f32", "f32_compensated", "f64", "f64_words")},
+        pieces={"tile": _TILES, "element": ("f16", "f32", "f32_compensated", "f64", "f64_words")},
         constants=_SCAN,
         workgroups=lambda w: w.count,
         scratch_words=_tile_words,
@@ -394,7 +397,8 @@ TABLE: Final[Mapping[str, Kernel]] = {
         steps=lambda w: w.tile_steps * w.fields["turn_tiles"] + 2 * ceil_div(w.tiles, 256) + 256,
     ),
     "scan_tiles": Kernel(
-        slots=_RUNS,
+        slots=(*_RUNS, "tile"),
+        pieces={"tile": _TILES},
         constants=_SCAN,
         workgroups=lambda w: w.all_tiles,
         scratch_words=_tile_words,
@@ -487,6 +491,8 @@ def _faults_of_slots(kernel: Kernel, work: Work) -> list[str]:
     faults += [f"{slots[slot]} in <{slot}>" for slot, pieces in kernel.pieces.items() if slots.get(slot) not in pieces]
     if "output" in slots and not any(_is_access(ACCESS[name], work) for name in kernel.accesses):
         faults.append(f"pieces that do not belong together: {dict(slots)}")
+    if slots.get("tile") == "staged" and slots.get("reads") != "quads":
+        faults.append(f"a staged tile of runs that are {slots.get('reads')}")
     if "element" in slots:
         widths = _ELEMENTS.get(work.element, ())
         if work.constants.get("input_log2_bits", max(widths, default=None)) not in widths:

@@ -139,14 +139,20 @@ def _slices(lanes: int, work: Work, together: int = 1) -> Iterator[tuple[int, in
     return ((lane * together, 0) for lane in range(lanes) if lane * together < work.count)
 
 
-def _runs(work: Work) -> Iterator[tuple[int, int]]:
-    return ((0, first) for first in range(0, min(TILE, work.length), RUN))
-
-
 def _tiles(work: Work) -> Iterator[tuple[int, int]]:
-    if work.slots.get("tile") == "blocks":
-        return ((0, first) for first in range(0, min(TILE, work.length), _BLOCK))
-    return _runs(work)
+    apart = {"blocks": _BLOCK, "runs": RUN, "staged": _in_quad(work)}[work.slots["tile"]]
+    return ((0, first) for first in range(0, min(TILE, work.length), apart))
+
+
+def _of_tile(work: Work) -> int:
+    """Return the elements of a tile that an invocation loads before it uses any."""
+    if work.slots["tile"] != "staged":
+        return min(RUN, work.length)
+    return _in_quad(work) * ceil_div(min(TILE, work.length), 256 * _in_quad(work))
+
+
+def _in_quad(work: Work) -> int:
+    return QUAD_BYTES * 8 >> work.constants["input_log2_bits"]
 
 
 def _serial_tiles(work: Work) -> Iterator[tuple[int, int]]:
@@ -289,7 +295,7 @@ def _strip_words(work: Work) -> tuple[int, int]:
 
 
 def _quads(work: Work) -> Iterator[tuple[int, int]]:
-    fold = QUAD_BYTES * 8 >> work.constants["input_log2_bits"]
+    fold = _in_quad(work)
     step = 4 * fold if work.constants["stride"] == 1 else fold
     return ((first, 0) for first in range(0, 64 * step, step) if first < work.count)
 
@@ -335,7 +341,7 @@ _ROWS: Final[Mapping[str, _Entry]] = {
         words=_progress,
         ahead=lambda _: 1,
     ),
-    "scan_rows": _Entry(lanes=lambda _: 256, starts=_runs, words=_carries),
+    "scan_rows": _Entry(lanes=lambda _: 256, starts=_tiles, words=_carries, ahead=_of_tile),
     "scan_chain_clear": _Entry(lanes=lambda _: 64, starts=None, words=_clear_words),
     "scan_chain": _Entry(
         lanes=lambda w: 16 if w.slots["tile"] == "blocks" else 256,
@@ -344,7 +350,7 @@ _ROWS: Final[Mapping[str, _Entry]] = {
         links=lambda w: w.lane_steps + w.tiles,
     ),
     "scan_lookback_clear": _Entry(lanes=lambda _: 64, starts=None, words=_lookback_clear_words),
-    "scan_lookback": _Entry(lanes=lambda _: 256, starts=_runs, words=_lookback_words),
+    "scan_lookback": _Entry(lanes=lambda _: 256, starts=_tiles, words=_lookback_words, ahead=_of_tile),
     "scan_serial_totals": _Entry(lanes=lambda _: 8, starts=_serial_tiles, writes=lambda _: 0, words=_total_words),
     "scan_carries": _Entry(lanes=lambda _: 64, starts=None, words=_carry_over_words, links=_carry_over_links),
     "scan_repair": _Entry(lanes=lambda _: 256, starts=None, words=lambda w: (2 * w.count, 0), links=lambda _: 1),
@@ -355,7 +361,7 @@ _ROWS: Final[Mapping[str, _Entry]] = {
     "round_quads": _Entry(
         lanes=lambda _: 64,
         starts=_quads,
-        ahead=lambda w: 4 * (QUAD_BYTES * 8 >> w.constants["input_log2_bits"]),
+        ahead=lambda w: 4 * _in_quad(w),
     ),
 }
 

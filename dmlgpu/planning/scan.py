@@ -228,7 +228,8 @@ class ScanPlanner(Planner):
         """Yield passes with a workgroup a slice."""
         chunks = _cut(self.chunks, self._max_tiles * TILE)
         for bound in self.windows(self._with_state(chunks, 8)):
-            yield self.make_pass("scan_rows", bound, self._access(bound))
+            access = self._access(bound)
+            yield self.make_pass("scan_rows", bound, access, slots=_tile_of(access))
 
     def _serial(self) -> Iterator[Pass]:
         """Yield the four passes over the tiles of each window, with an invocation a tile."""
@@ -250,18 +251,22 @@ class ScanPlanner(Planner):
             fields = {"carry_side": bound.window.first // chunks[-1] % 2}
             element = {"element": self._as_long(is_exact=self.problem.is_exact)}
             yield self.make_pass("scan_lookback_clear", bound, slots=element, fields=fields)
-            yield self.make_pass("scan_lookback", bound, self._access(bound), constants=in_tests, fields=fields)
+            access = self._access(bound)
+            slots = _tile_of(access)
+            yield self.make_pass("scan_lookback", bound, access, slots=slots, constants=in_tests, fields=fields)
             yield from self._settling(bound, "scan_tiles", {**fields, "after_lookback": 1})
 
     def _settling(self, bound: BoundWindow, last: str, fields: dict[str, int]) -> Iterator[Pass]:
         """Yield what follows the totals of tiles: what each begins with, exceptional ones in turns, and all others."""
         access, tiles = self._access(bound), ceil_div(bound.window.axis.size, TILE)
         fields = {**fields, "turn_tiles": min(tiles, self._max_tiles)}
+        slots = _tile_of(access) if last == "scan_tiles" else {}
         yield self.make_pass("scan_carries", bound, access, fields=fields)
         if not self.problem.is_exact:
             for first in range(0, tiles, fields["turn_tiles"]):
-                yield self.make_pass("scan_repair", bound, access, fields={**fields, "turn_first": first})
-        yield self.make_pass(last, bound, access, fields=fields)
+                turn = {**fields, "turn_first": first}
+                yield self.make_pass("scan_repair", bound, access, slots=slots, fields=turn)
+        yield self.make_pass(last, bound, access, slots=slots, fields=fields)
 
     def _chain(self, withhold_every: int) -> Iterator[Pass]:
         """Yield passes with a workgroup a tile, each of which takes over from the one before."""
@@ -304,6 +309,11 @@ class ScanPlanner(Planner):
 
     def _with_state(self, chunks: tuple[int, ...], words: int) -> tuple[int, ...]:
         return _with_room(chunks, words, self.limits.binding_bytes - 4 * 8)
+
+
+def _tile_of(access: str | None) -> dict[str, str]:
+    """Return the piece for a tile of kernels that only GPUs take: neighbours read neighbours where runs are vectors."""
+    return {"tile": "staged" if access == "quads" else "runs"}
 
 
 def _order_of(element: ElementType) -> dict[str, int]:

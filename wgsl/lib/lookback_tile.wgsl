@@ -71,7 +71,7 @@ fn measure_tile(lane: u32, count: u32) {
 
 // Posts what others need of the tile, and keeps what the passes behind need if it is left. By the last invocation.
 fn post_tile(at: Position, r: Accumulator) {
-    let p = fold_blocks(FANOUT - 1u);
+    let p = fold_blocks(LANES - 1u).first;
     let h = shelves[0][LANES - 2u];
     let total = link(p, shelves[0][LANES - 1u]);
     var of_tile = Bounds(0, 0);

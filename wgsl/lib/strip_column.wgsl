@@ -1,6 +1,8 @@
 // One column of an invocation in a strip: its run of each stretch of rows, and what the next stretch begins with.
 // Needs <cells>, lib/run.wgsl, lib/run_reach.wgsl and lib/suspects.wgsl.
 
+#import "lib/two_steps.wgsl"
+
 struct Column {
     slice: u32,
     carry: Carry,           // of the tile; only in the workgroup's last run with the last result
@@ -51,13 +53,11 @@ fn take_run(elements: Run, count: u32, x: ptr<function, Column>) {
     }
 }
 
-// Two steps of Hillis-Steele at once, of `stride` and twice as much, for run `j` of its block. `place` is its own on
-// the shelf.
-fn two_steps(shelf: u32, place: u32, j: u32, stride: u32, own: Accumulator) -> Accumulator {
+// Two steps of Hillis-Steele for run `j` of its block, whose place on the shelf is `place`.
+fn take_steps(shelf: u32, place: u32, j: u32, stride: u32, own: Accumulator) -> Accumulator {
     let near = shelves[shelf][place - lanes * min(j, stride)];
     let far = shelves[shelf][place - lanes * min(j, 2u * stride)];
-    let farther = shelves[shelf][place - lanes * min(j, 3u * stride)];
-    return append(j >= 2u * stride, append(j >= 3u * stride, farther, far), append(j >= stride, near, own));
+    return two_steps(j, stride, own, near, far, shelves[shelf][place - lanes * min(j, 3u * stride)]);
 }
 
 // Makes results of the run, in the stretch from element `i` of the slices on. All h are on the shelf, this column's

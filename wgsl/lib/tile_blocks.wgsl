@@ -2,6 +2,7 @@
 // SwiftShader: one barrier where Hillis-Steele across invocations takes five.
 
 #import "lib/block.wgsl"
+#import "lib/fold_first.wgsl"
 
 const LANES = 16u;
 const LANE_ELEMENTS = 256u;
@@ -18,42 +19,16 @@ fn fold_tile(lane: u32, input: u32, count: u32, classes: bool) {
 
 // Turns what fold_tile left into results that go on from `base`, where there is one. Returns the largest excess.
 fn finish_tile(lane: u32, has_base: bool, base: Accumulator, count: u32) -> u32 {
-    // The left fold of the block totals, and what it was before this invocation's block.
-    var total = block_totals[0];
-    var p = total;
-    total = combine(total, block_totals[1]);
-    p = select(p, total, lane > 1u);
-    total = combine(total, block_totals[2]);
-    p = select(p, total, lane > 2u);
-    total = combine(total, block_totals[3]);
-    p = select(p, total, lane > 3u);
-    total = combine(total, block_totals[4]);
-    p = select(p, total, lane > 4u);
-    total = combine(total, block_totals[5]);
-    p = select(p, total, lane > 5u);
-    total = combine(total, block_totals[6]);
-    p = select(p, total, lane > 6u);
-    total = combine(total, block_totals[7]);
-    p = select(p, total, lane > 7u);
-    total = combine(total, block_totals[8]);
-    p = select(p, total, lane > 8u);
-    total = combine(total, block_totals[9]);
-    p = select(p, total, lane > 9u);
-    total = combine(total, block_totals[10]);
-    p = select(p, total, lane > 10u);
-    total = combine(total, block_totals[11]);
-    p = select(p, total, lane > 11u);
-    total = combine(total, block_totals[12]);
-    p = select(p, total, lane > 12u);
-    total = combine(total, block_totals[13]);
-    p = select(p, total, lane > 13u);
-    total = combine(total, block_totals[14]);
-    p = select(p, total, lane > 14u);
-    total = combine(total, block_totals[15]);
-    total_of_tile = checked(total);
+    let totals = fold_first(max(lane, 1u), Run(
+        block_totals[0], block_totals[1], block_totals[2], block_totals[3],
+        block_totals[4], block_totals[5], block_totals[6], block_totals[7],
+        block_totals[8], block_totals[9], block_totals[10], block_totals[11],
+        block_totals[12], block_totals[13], block_totals[14], block_totals[15],
+    ));
+    total_of_tile = totals.all;
     var q = base;
     if (lane > 0u) {
-        q = append(has_base, base, checked(p));
+        q = append(has_base, base, totals.first);
     }
     let present = has_base || lane > 0u;
     return results_of_block(present, q, count - min(lane * LANE_ELEMENTS, count));

@@ -71,9 +71,7 @@ fn settle_tile(lane: u32, input: u32, output: u32, count: u32, number: u32, clas
     return settled;
 }
 
-// Writes the results, unless they are written.
+// Writes the results, unless they are written. All invocations do it, as pieces may have barriers here.
 fn put_tile(lane: u32, output: u32, count: u32, settled: Settled) {
-    if (!settled.written) {
-        store_tile(lane, output, count, settled.before);
-    }
+    store_tile(lane, output, select(count, 0u, settled.written), settled.before);
 }
