@@ -246,15 +246,24 @@ def test_the_strips_of_gpus(slices: int, element: str, constants: tuple[int, int
     assert ((found["lanes"], found["columns"]), one.grid[0]) == (constants, workgroups)
 
 
-@pytest.mark.parametrize("kernel", ["lookback", "serial"])
-@pytest.mark.parametrize("software", [False, True])
-@pytest.mark.parametrize(("element", "turn"), [("float32", 1024), ("float64", 256), ("float16", 256)])
-def test_exceptional_tiles_are_repaired_in_turns(kernel: str, software: bool, element: str, turn: int) -> None:
+@pytest.mark.parametrize(
+    ("kernel", "software", "turns"),
+    [
+        ("serial", False, {"float32": 1024, "float64": 256, "float16": 256}),
+        ("serial", True, {"float32": 1024, "float64": 256, "float16": 256}),
+        ("lookback", False, {"float32": 8192, "float64": 2048, "float16": 8192}),
+        ("lookback", True, {"float32": 128, "float64": 128, "float16": 128}),
+    ],
+)
+def test_exceptional_tiles_are_repaired_in_turns(kernel: str, software: bool, turns: dict[str, int]) -> None:
     """GPUs have watchdogs, and Mesa ends long loops: what one dispatch leaves, the next one does."""
-    passes = plan_problem(packed_scan((2100 * TILE,), 0, element), Limits(software=software), kernel=kernel).passes
-    repairs = [one.params for one in passes if one.pipeline.kernel == "scan_repair"]
-    assert [params["turn_first"] for params in repairs] == list(range(0, 2100, turn))
-    assert {int(params["turn_tiles"]) for params in repairs} == {turn}
+    limits = Limits(software=software, binding_bytes=2**31)
+    for element, turn in turns.items():
+        passes = plan_problem(packed_scan((9000 * TILE,), 0, element), limits, kernel=kernel).passes
+        repairs = [one for one in passes if one.pipeline.kernel == "scan_repair"]
+        assert [one.params["turn_first"] for one in repairs] == list(range(0, 9000, turn))
+        assert {int(one.params["turn_tiles"]) for one in repairs} == {turn}
+        assert {dict(one.pipeline.constants)["together"] for one in repairs} == {int(kernel == "lookback")}
 
 
 def check_limits(one: Pass, limits: Limits) -> None:

@@ -86,7 +86,8 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         delay_withheld(tile * params.count + slice, DELAYS);
         carry = wait_for_carry(slice, tile, place);
     }
-    let settled = settle_tile(lane, input, output, count, 0u, classes);
+    let settled = settle_tile(lane, count, 0u, classes);
+    write_exceptional(lane, input, output, count, 0u, settled);
     if (lane == 0u) {
         let ticket = tile * params.count + slice;
         if (!is_withheld(ticket)) {

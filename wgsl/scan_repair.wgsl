@@ -5,7 +5,7 @@
 // Grid: one workgroup of 256 invocations for each slice.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries left; writes base of tiles behind
 // an absorbing result, and the carry after the window.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, together.
 // Bytes moved: nothing on ordinary data.
 
 #import "lib/params.wgsl"
@@ -14,6 +14,7 @@
 #import "lib/elements.wgsl"
 #import "lib/order.wgsl"
 #import "lib/tile_step.wgsl"
+#import "lib/left_fold_together.wgsl"
 #import "lib/state.wgsl"
 #import "lib/tile_state.wgsl"
 #import "lib/classes.wgsl"
@@ -83,7 +84,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let output = place.output + begin * params.output_axis_stride;
         let count = min(params.length - begin, TILE);
         fold_tile(lane, input, count, false);
-        let settled = settle_tile(lane, input, output, count, tile - first, false);
+        var settled = settle_tile(lane, count, tile - first, false);
+        if (together) {
+            settled = fold_together(lane, settled);
+        } else {
+            write_exceptional(lane, input, output, count, tile - first, settled);
+        }
         put_tile(lane, output, count, settled);
         tile += 1u;
         workgroupBarrier();

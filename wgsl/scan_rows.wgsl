@@ -39,7 +39,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let count = min(params.length - begin, TILE);
         least = select(SMALL, 0u, classes);
         fold_tile(lane, input, count, classes);
-        let settled = settle_tile(lane, input, output, count, tile, classes);
+        let settled = settle_tile(lane, count, tile, classes);
+        write_exceptional(lane, input, output, count, tile, settled);
         put_tile(lane, output, count, settled);
         classes = settled.absorbed;
     }

@@ -18,13 +18,27 @@ from .windows import QUAD_BYTES, RUN, SPAN, TILE
 if TYPE_CHECKING:
     from .dispatch import Pass
 
-__all__ = ["ACCESS", "MAX_SERIAL_STEPS", "PROGRESS_WORDS", "TABLE", "Kernel", "Work", "check_pass", "serial_steps"]
+__all__ = [
+    "ACCESS",
+    "DEAR_ELEMENTS",
+    "MAX_SERIAL_STEPS",
+    "PROGRESS_WORDS",
+    "TABLE",
+    "Kernel",
+    "Work",
+    "check_pass",
+    "serial_steps",
+]
 
 MAX_SERIAL_STEPS = 5 * 2**20
 """The most that `serial_steps` may be, whatever the data: half a second at 100 ns a step, which is slow for a GPU;
 watchdogs wait for 2 seconds and more."""
 _DEAR = 4
 """Steps of an element whose combination takes dozens of operations, or which is stored by an atomic operation."""
+DEAR_ELEMENTS: Final = ("f64_words", "f32_compensated")
+"""The pieces of elements whose combination takes dozens of operations."""
+_NEAR = 8
+"""Elements in workgroup memory that count as one step: it is at hand in some ten cycles, other memory in hundreds."""
 PROGRESS_WORDS = 100
 """Words a slice that scan_slices.wgsl and scan_elements.wgsl keep between windows, besides one between phases."""
 
@@ -227,6 +241,11 @@ def _carry_steps(work: Work) -> int:
     return ceil_div(spans, 64) * (2 * span + 64)
 
 
+def _repair_steps(work: Work) -> int:
+    """Return the steps of a tile, which may be folded again by one invocation."""
+    return work.lane_steps + ceil_div(TILE, _NEAR) if work.constants["together"] else work.tile_steps
+
+
 def _band_steps(work: Work) -> int:
     columns = (4 if work.folds == 2 else 128 >> work.constants["output_log2_bits"]) * work.constants["vectors"]
     bands = ceil_div(work.count, 8 * columns * work.fields["grid_width"])
@@ -390,11 +409,11 @@ TABLE: Final[Mapping[str, Kernel]] = {
     "scan_repair": Kernel(
         slots=(*_RUNS, "tile"),
         pieces={"tile": _TILES, "element": ("f16", "f32", "f32_compensated", "f64", "f64_words")},
-        constants=_SCAN,
+        constants={**_SCAN, "together": _BOOL},
         workgroups=lambda w: w.count,
         scratch_words=_tile_words,
         # The tiles of a turn; or the classes of what is left, in shares of which each goes on from those before.
-        steps=lambda w: w.tile_steps * w.fields["turn_tiles"] + 2 * ceil_div(w.tiles, 256) + 256,
+        steps=lambda w: _repair_steps(w) * w.fields["turn_tiles"] + 2 * ceil_div(w.tiles, 256) + 256,
     ),
     "scan_tiles": Kernel(
         slots=(*_RUNS, "tile"),
@@ -456,7 +475,7 @@ def serial_steps(one: Pass) -> int:
     count for several.
     """
     work = Work.of(one)
-    is_dear = work.slots.get("element") in ("f64_words", "f32_compensated") or (
+    is_dear = work.slots.get("element") in DEAR_ELEMENTS or (
         work.slots.get("output") == "packed" and "element" in work.slots
     )
     return TABLE[one.pipeline.kernel].steps(work) * (_DEAR if is_dear else 1)

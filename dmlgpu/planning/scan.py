@@ -12,7 +12,7 @@ from ..dtypes import ElementType
 from ..layout import ceil_div
 from .columns import bands_of, strips_of
 from .dispatch import BoundWindow, Pass, Planner
-from .kernels import PROGRESS_WORDS, lookback_record_words
+from .kernels import DEAR_ELEMENTS, PROGRESS_WORDS, lookback_record_words
 from .problem import Operator, Precision, ScanProblem, is_side_by_side
 from .software import policy_of
 from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Window, windows
@@ -36,6 +36,11 @@ _MAX_TILES = 1024
 _MAX_TILES_AT_LENGTH = 256
 """For the same reason, and so that no data brings a GPU near its watchdog: the tiles that a workgroup goes through in a
 dispatch, should they all be exceptional; fewer where an element takes long."""
+_MAX_TILES_TOGETHER = 8192
+_MAX_DEAR_TILES_TOGETHER = 2048
+"""The same where all invocations of a workgroup bring an exceptional tile's elements to the one that folds them."""
+_MAX_TILES_TOGETHER_ON_SOFTWARE = 128
+"""The same on drivers that end loops after so many iterations, of which a tile takes 70, or 380 of float64 on words."""
 _MAX_TILES_OF_A_CHAIN = 128
 _MAX_TILES_OF_A_CHAIN_IN_LOOPS = 4
 """The same for the tiles of a slice in a chain, all of which one invocation works out if the others keep their carries
@@ -259,13 +264,21 @@ class ScanPlanner(Planner):
     def _settling(self, bound: BoundWindow, last: str, fields: dict[str, int]) -> Iterator[Pass]:
         """Yield what follows the totals of tiles: what each begins with, exceptional ones in turns, and all others."""
         access, tiles = self._access(bound), ceil_div(bound.window.axis.size, TILE)
-        fields = {**fields, "turn_tiles": min(tiles, self._max_tiles)}
-        slots = _tile_of(access) if last == "scan_tiles" else {}
+        together = last == "scan_tiles"
+        most = self._max_tiles
+        if together:
+            is_dear = self.slots["element"] in DEAR_ELEMENTS or (access is None and self.problem.element.itemsize < 4)
+            most = _MAX_DEAR_TILES_TOGETHER if is_dear else _MAX_TILES_TOGETHER
+            if self.limits.software:
+                most = _MAX_TILES_TOGETHER_ON_SOFTWARE
+        fields = {**fields, "turn_tiles": min(tiles, most)}
+        slots = _tile_of(access) if together else {}
         yield self.make_pass("scan_carries", bound, access, fields=fields)
         if not self.problem.is_exact:
             for first in range(0, tiles, fields["turn_tiles"]):
                 turn = {**fields, "turn_first": first}
-                yield self.make_pass("scan_repair", bound, access, slots=slots, fields=turn)
+                constants = {"together": int(together)}
+                yield self.make_pass("scan_repair", bound, access, slots=slots, constants=constants, fields=turn)
         yield self.make_pass(last, bound, access, slots=slots, fields=fields)
 
     def _chain(self, withhold_every: int) -> Iterator[Pass]:

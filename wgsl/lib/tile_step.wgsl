@@ -1,7 +1,8 @@
 // Computes one tile of a slice by a workgroup, and what the next tile goes on from. NaN and infinity appear where a
 // left fold has them.
 //
-// A kernel calls fold_tile (slot <tile>), has invocation 0 set `carry`, and calls settle_tile and put_tile.
+// A kernel calls fold_tile (slot <tile>), has invocation 0 set `carry`, and calls settle_tile, for exceptional tiles
+// write_exceptional or what lib/left_fold_together.wgsl has, and put_tile.
 
 #import "lib/exceptional.wgsl"
 #import "lib/carry.wgsl"
@@ -29,17 +30,14 @@ fn begin_workgroup(lane: u32) {
 // What put_tile still needs.
 struct Settled {
     before: Accumulator,    // the result before the invocation's first
-    written: bool,          // the tile was exceptional, and is written
+    exceptional: bool,      // the tile is, and a left fold takes the place of its results
     absorbed: bool,         // `carry` was absorbed before the tile: further ones can be read as classes
 }
 
-// Works out the results of the tile of `count` elements at these places, and the next carry. `classes`: the elements
-// were read as classes. `number` is the tile's among those that the workgroup takes.
-fn settle_tile(lane: u32, input: u32, output: u32, count: u32, number: u32, classes: bool) -> Settled {
+// Works out the results of the tile of `count` elements, and unless it is exceptional the next carry. `classes`: the
+// elements were read as classes. `number` is the tile's among those that the workgroup takes.
+fn settle_tile(lane: u32, count: u32, number: u32, classes: bool) -> Settled {
     let parity = number & 1u;
-    // Invocations take turns at left folds: software drivers end an invocation's loops after so many iterations, and do
-    // not count those in which neither it nor its seven neighbours are (docs/kernels.md).
-    let writer = (number * 8u) % LANES;
     workgroupBarrier();
     if (lane == 0u) {
         atomicStore(&exceptional[1u - parity], 0u);
@@ -57,21 +55,28 @@ fn settle_tile(lane: u32, input: u32, output: u32, count: u32, number: u32, clas
     }
     ends[lane] = end_of_lane();
     workgroupBarrier();
-    settled.written = EXCEPTIONS && atomicLoad(&exceptional[parity]) == 1u;
+    settled.exceptional = EXCEPTIONS && atomicLoad(&exceptional[parity]) == 1u;
     if (lane > 0u) {
         settled.before = ends[lane - 1u];
     } else if (classes) {
         carry = carry_exceptional(ends[LANES - 1u]);
-    } else if (!settled.written) {
+    } else if (!settled.exceptional) {
         carry = carry_on(carry, total_of_tile, ends[LANES - 1u]);
-    }
-    if (settled.written && lane == writer) {
-        carry = carry_exceptional(write_left_fold(present, before, input, output, count));
     }
     return settled;
 }
 
-// Writes the results, unless they are written. All invocations do it, as pieces may have barriers here.
+// Writes the tile if it is exceptional, and sets the next carry, by one invocation. They take turns: software drivers
+// end an invocation's loops after so many iterations, and do not count those in which neither it nor its seven
+// neighbours are (docs/kernels.md).
+fn write_exceptional(lane: u32, input: u32, output: u32, count: u32, number: u32, settled: Settled) {
+    if (settled.exceptional && lane == (number * 8u) % LANES) {
+        let last = write_left_fold(has_base(carry), carry.last, input, output, count);
+        carry = carry_exceptional(last);
+    }
+}
+
+// Writes the results, unless write_exceptional did. All invocations do it, as pieces may have barriers here.
 fn put_tile(lane: u32, output: u32, count: u32, settled: Settled) {
-    store_tile(lane, output, select(count, 0u, settled.written), settled.before);
+    store_tile(lane, output, select(count, 0u, settled.exceptional), settled.before);
 }
