@@ -30,7 +30,7 @@ def in_blocks() -> None:
     """Have arrays with --memory go in blocks of two elements, each with a record."""
     stream.CHECKPOINT_SECONDS = 0.0
     stream.block_elements = lambda *_: 2  # type: ignore[assignment]
-    operators._is_large = lambda source, arguments: arguments.memory is not None  # type: ignore[assignment]
+    operators._is_large = lambda source, kind, arguments: arguments.memory is not None  # type: ignore[assignment]
 
 
 def hit_by(numbers: set[int], at: int, after: bool, lasting: bool) -> Callable[[int, str, bool], None]:

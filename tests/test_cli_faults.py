@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dmlgpu.cli import files, operators, stream
@@ -42,6 +44,12 @@ def cut(folder: Path) -> None:
     np.save(folder / "x.npy", TABLE_2)
 
 
+def others(folder: Path) -> None:
+    np.savez(folder / "x.npz", a=X, b=TABLE_2)
+    pq.write_table(pa.table({"a": X, "b": ["1", "2", None, "4", "5"]}), folder / "x.parquet")
+    (folder / "y.npz").write_bytes(b"old")
+
+
 def link(folder: Path) -> None:
     new(folder)
     (folder / "there").mkdir()
@@ -58,6 +66,8 @@ SCENARIOS: Mapping[str, tuple[Callable[[Path], None], str]] = {
     "an old table": (old, "round x.csv -o y.csv"),
     "no output": (new, "cumsum x.csv"),
     "an array in blocks": (cut, "cumsum x.npy --axis 1 -o y.npy"),
+    "an archive by parts": (others, "cumsum x.npz --axis 0 -o y.npz"),
+    "a table by parts": (others, "cumsum x.parquet --axis 0 -o y.parquet"),
     "an array in blocks, resumed": (cut, "cumsum x.npy --axis 1 -o y.npy --resume"),
 }
 
@@ -82,7 +92,7 @@ def run_with(monkeypatch: pytest.MonkeyPatch, run: Run, command: str, stand_in: 
         patch.setattr(files, "os", stand_in)
         patch.setattr(stream, "CHECKPOINT_SECONDS", 0.0)
         patch.setattr(stream, "block_elements", lambda *_: 2)
-        patch.setattr(operators, "_is_large", lambda source, arguments: "--axis" in command)
+        patch.setattr(operators, "_is_large", lambda *_: "--axis" in command)
         return run(*command.split())
 
 
@@ -130,7 +140,10 @@ def test_every_call_fails_in_turn(
                 del found[os.fspath(path.relative_to(here))]
             assert lasting or not left or call == "unlink" or resumed, what
             is_record = "in blocks" in scenario and call in ("lseek", "write")  # without it there is none, that is all
-            if status == 0 and ((call, code) in HARMLESS or is_record):
+            if "by parts" in scenario and call == "lseek":
+                # zipfile and pyarrow ask whether one can seek, and go on, or say that it is not their file.
+                assert (status, out[:5], err) == (0, "wrote", "") or (status, out, found) == (2, "", before), what
+            elif status == 0 and ((call, code) in HARMLESS or is_record):
                 assert (found, err) == (after, ""), what
             else:
                 assert (status, out) == (2, ""), what

@@ -104,6 +104,10 @@ class RawFile(io.RawIOBase):
         """Say that it can be read."""
         return True
 
+    def writable(self) -> bool:
+        """Say that it can be written, for those who know that it was opened for that."""
+        return True
+
     def seekable(self) -> bool:
         """Say that one can seek in it, for those who know that it is no pipe."""
         return True

@@ -5,19 +5,24 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import DmlGpuError
 from .console import CommandError, count
-from .files import RawFile, check_bools, fill, read_header, reading, shaped, write_npy
+from .files import NpyHeader, RawFile, check_bools, fill, read_header, reading, replacing, shaped, write_npy
 
-__all__ = ["Archive", "read_archive", "write_archive"]
+if TYPE_CHECKING:
+    from .stream import Task
+
+__all__ = ["Archive", "archive_bytes", "read_archive", "stream_archive", "write_archive"]
 
 
 @dataclass(frozen=True)
@@ -54,31 +59,96 @@ def read_archive(path: Path, memory: int | None = None) -> Archive:
         If it cannot be opened.
     """
     arrays: dict[str, NDArray[Any]] = {}
+    with _opened(path) as archive:
+        members = archive.infolist()
+        size = sum(member.file_size for member in members)
+        if memory is not None and size > memory:
+            raise CommandError(
+                f"{path} holds {size} bytes of arrays, is read whole for a summary, and --memory allows {memory}: "
+                "allow more, or give -o with a .npz file, for which each array is read and written block by block"
+            )
+        for name, member in _named(path, members):
+            with archive.open(member) as content:
+                arrays[name] = _array(path / member.filename, content, member.file_size)
+    return Archive(arrays, members[0].compress_type)
+
+
+def archive_bytes(path: Path) -> int:
+    """Return how many bytes the arrays of a .npz file have together; 0 if it cannot be read."""
+    try:
+        with _opened(path) as archive:
+            return sum(member.file_size for member in archive.infolist())
+    except (CommandError, OSError):  # reading it for the work says so
+        return 0
+
+
+def stream_archive(
+    source: Path, target: Path, along: Callable[[Path, tuple[int, ...]], int | None], task: Task, memory: int
+) -> str:
+    """Compute each array of a .npz file block by block, and write them to another one.
+
+    Parameters
+    ----------
+    source, target : Path
+        The files.
+    along : callable
+        Returns the axis of an array of a name and a shape; None where elements have nothing to do with each other.
+    task : Task
+        What to compute.
+    memory : int
+        The bytes to take at most, on host and device together.
+
+    Returns
+    -------
+    str
+        How many arrays there are.
+
+    Raises
+    ------
+    CommandError
+        As for `read_archive`, and if the result cannot be written.
+    """
+    from .stream import pass_through, writing
+
+    with replacing(target) as output, _opened(source) as archive, writing(target):
+        members = archive.infolist()
+        with zipfile.ZipFile(output, "w", members[0].compress_type if members else zipfile.ZIP_STORED) as written:
+            for name, member in _named(source, members):
+                path = source / member.filename
+                with archive.open(member) as content:
+                    header = _header(path, content, member.file_size)
+                    with written.open(_member(name, written.compression), "w", force_zip64=True) as result:
+                        pass_through(path, content, header, result, partial(along, path), task, memory)
+                    content.read(1)  # whose end has the checksum looked at
+    return count(len(members), "array")
+
+
+def _named(path: Path, members: Sequence[zipfile.ZipInfo]) -> Iterator[tuple[str, zipfile.ZipInfo]]:
+    """Yield the members with the names of their arrays."""
+    names = set()
+    for member in members:
+        name = member.filename.removesuffix(".npy")
+        if name == member.filename or name in names:
+            raise CommandError(f"{path} holds {member.filename!r}, which is no array with a name of its own")
+        names.add(name)
+        yield name, member
+    if not names:
+        raise CommandError(f"{path} holds no array")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open a .npz file to read it, and have errors say that it is damaged."""
     with reading(path) as file, _buffered(file) as buffered:
         try:
             with zipfile.ZipFile(buffered) as archive:
-                members = archive.infolist()
-                size = sum(member.file_size for member in members)
-                if memory is not None and size > memory:
-                    raise CommandError(
-                        f"{path} holds {size} bytes of arrays, is read whole, and --memory allows {memory}: allow "
-                        "more, or give the arrays as .npy files, which go block by block"
-                    )
-                for member in members:
-                    name = member.filename.removesuffix(".npy")
-                    if name == member.filename or name in arrays:
-                        raise CommandError(
-                            f"{path} holds {member.filename!r}, which is no array with a name of its own"
-                        )
-                    with archive.open(member) as content:
-                        arrays[name] = _array(path / member.filename, content, member.file_size)
+                yield archive
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-            if isinstance(error, CommandError):
+            if isinstance(error, DmlGpuError):
                 raise
+            if isinstance(error.__context__, OSError):  # which zipfile takes for another kind of file
+                raise CommandError(f"cannot read {path}: {error.__context__.strerror or error.__context__}") from error
             raise CommandError(f"{path} is damaged, or not a .npz file that can be read: {error}") from None
-    if not arrays:
-        raise CommandError(f"{path} holds no array")
-    return Archive(arrays, members[0].compress_type)
 
 
 @contextmanager
@@ -91,13 +161,18 @@ def _buffered(file: RawFile) -> Iterator[IO[bytes]]:
         buffered.detach()
 
 
-def _array(path: Path, content: IO[bytes], size: int) -> NDArray[Any]:
+def _header(path: Path, content: IO[bytes], size: int) -> NpyHeader:
     header = read_header(path, content)
     if size - header.offset != header.nbytes:
         raise CommandError(
             f"{path} is damaged: its header announces {count(header.nbytes, 'byte')} of elements, and "
             f"{max(size - header.offset, 0)} are there"
         )
+    return header
+
+
+def _array(path: Path, content: IO[bytes], size: int) -> NDArray[Any]:
+    header = _header(path, content, size)
     array = np.empty(header.elements, header.dtype)
     fill(path, content, array.view(np.uint8).data)
     content.read(1)  # whose end has the checksum looked at
@@ -109,7 +184,11 @@ def write_archive(file: IO[bytes], archive: Archive) -> None:
     """Write arrays to an open .npz file."""
     with zipfile.ZipFile(file, "w", archive.compression) as written:
         for name, array in archive.arrays.items():
-            member = zipfile.ZipInfo(f"{name}.npy")
-            member.compress_type = archive.compression
-            with written.open(member, "w", force_zip64=True) as content:
+            with written.open(_member(name, archive.compression), "w", force_zip64=True) as content:
                 write_npy(content, array)
+
+
+def _member(name: str, compression: int) -> zipfile.ZipInfo:
+    member = zipfile.ZipInfo(f"{name}.npy")
+    member.compress_type = compression
+    return member

@@ -9,6 +9,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,12 +33,13 @@ from .files import (
     standard_output,
     write_npy,
 )
-from .npz_files import Archive, read_archive, write_archive
+from .npz_files import Archive, archive_bytes, read_archive, stream_archive, write_archive
 from .summary import describe, summarize
 from .table import Table, array_table
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
+    from .stream import Task
 
 __all__ = ["add_arguments", "add_problem", "problem_given", "run"]
 
@@ -105,8 +107,10 @@ _FILES = """\
   .csv and .parquet files need the extra 'cli' of dmlgpu, which brings pyarrow:
   python -m pip install 'dmlgpu[cli]'
 
-  .npz, .csv and .parquet files are read whole: --memory, if it is given, is the
-  most that they may take.
+  With -o, the arrays of a large .npz file, and large .parquet files down their
+  rows into .parquet files, go block by block like .npy files, but without
+  --resume. .csv files are read whole: --memory, if it is given, is the most
+  that they may take.
 
 output files:
   A result is written beside its place, flushed to the disk and then renamed:
@@ -167,7 +171,7 @@ def _add_files(parser: ArgumentParser) -> None:
         "--memory",
         metavar="SIZE",
         type=_size_of,
-        help="memory to take for the data, such as 500MB or 4GiB; larger .npy files go block by block, 1GiB by default",
+        help="memory to take for the data, such as 500MB or 4GiB; larger files go block by block, 1GiB by default",
     )
     parser.add_argument(
         "--resume",
@@ -295,8 +299,8 @@ def run(arguments: Namespace) -> int:
     _check_files(source, kind, target, written, arguments)
     how = _how(arguments, kind)
     name = "standard input" if source == STANDARD else one_line(source)
-    if target is not None and (kind, written) == ("npy", "npy") and _is_large(source, arguments):
-        said, device = _run_blocks(source, target, arguments)
+    if target is not None and kind == written and _is_large(source, kind, arguments):
+        said, device = _run_blocks(source, kind, target, arguments)
     else:
         result, device = _run_whole(source, kind, target, arguments)
         if target is None:
@@ -311,6 +315,9 @@ def run(arguments: Namespace) -> int:
 
 def _check_files(source: Path, kind: Format, target: Path | None, written: Format, arguments: Namespace) -> None:
     """Refuse formats that do not go together, and find what reads and writes them."""
+    if kind == "parquet" and _MOST_TIMES * os.stat(source).st_size > (arguments.memory or _MEMORY):
+        # Which pyarrow reads when it is imported: its other allocators keep tens of MB that nobody uses any more.
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     for table_kind in {kind, written} - {"npy", "npz"}:
         _table_files(table_kind)
     if (kind == "npz") != (written == "npz"):
@@ -318,20 +325,43 @@ def _check_files(source: Path, kind: Format, target: Path | None, written: Forma
             f"{source} and {target}: the arrays of a .npz file go into another .npz file, and only they; give -o a "
             f"name with {'.npz' if kind == 'npz' else '.npy'}"
         )
-    if kind != "npy" and arguments.memory is not None and os.stat(source).st_size > arguments.memory:
+    whole = _why_whole(kind, target, written, arguments)
+    if whole and arguments.memory is not None and os.stat(source).st_size > arguments.memory:
         raise CommandError(
-            f"{source} has {os.stat(source).st_size} bytes, is read whole, and --memory allows {arguments.memory}: "
-            "allow more, or convert it to .npy, which goes block by block"
+            f"{source} has {os.stat(source).st_size} bytes, is read whole {whole}, and --memory allows "
+            f"{arguments.memory}: allow more, or convert it to .npy, which goes block by block"
         )
     if arguments.resume and (STANDARD in (source, target) or target is None or (kind, written) != ("npy", "npy")):
         raise CommandError("--resume goes on with a .npy file that is made of another one: give both by their names")
 
 
-def _is_large(source: Path, arguments: Namespace) -> bool:
-    """Whether an array may not fit into memory, or is to be resumed."""
+def _why_whole(kind: Format, target: Path | None, written: Format, arguments: Namespace) -> str:
+    """Say why a file cannot go block by block; nothing where it can, or has an error of its own for that."""
+    if kind in ("npy", "npz"):
+        return ""
+    if target is None:
+        return "for a summary"
+    if kind == "csv":
+        return "because the types of its columns follow from all of their cells"
+    if kind != written:
+        return f"on its way to another format, .{written}"
+    if getattr(arguments, "reverse", False):
+        return "with --reverse, because its rows are found only one after the other"
+    if _table_axis(arguments) == 1:
+        return "along axis 1"
+    return ""
+
+
+def _is_large(source: Path, kind: Format, arguments: Namespace) -> bool:
+    """Whether an input may not fit into memory, or is to be resumed, and can go block by block."""
     if source == STANDARD or arguments.output == str(STANDARD) or arguments.resume:
         return True
-    return _MOST_TIMES * os.stat(source).st_size > (arguments.memory or _MEMORY)
+    if _why_whole(kind, source, kind, arguments):
+        return False
+    size = archive_bytes(source) if kind == "npz" else os.stat(source).st_size
+    if kind == "parquet":
+        size = max(size, _table_files(kind).table_bytes(source))
+    return _MOST_TIMES * size > (arguments.memory or _MEMORY)
 
 
 def _run_whole(source: Path, kind: Format, target: Path | None, arguments: Namespace) -> tuple[Result, Device]:
@@ -342,12 +372,35 @@ def _run_whole(source: Path, kind: Format, target: Path | None, arguments: Names
     return _run_table(source, kind, arguments)
 
 
-def _run_blocks(source: Path, target: Path, arguments: Namespace) -> tuple[str, Device]:
-    """Compute an array block by block; return what the result is."""
-    from ..arrays.pieces import Scan
-    from .stream import Task, stream
+def _run_blocks(source: Path, kind: Format, target: Path, arguments: Namespace) -> tuple[str, Device]:
+    """Compute a file block by block; return what the result is."""
+    memory = arguments.memory or _MEMORY
+    if kind == "parquet":
+        from .table_stream import stream_table
 
+        _refuse_header(source, arguments)
+        table = _table_files(kind).open_blocks(source, memory, arguments.columns, arguments.missing)
+        task, device = _task(arguments)
+        return stream_table(table, target, task, arguments.command != "round"), device
     _refuse_table_options(source, arguments)
+    task, device = _task(arguments)
+    scans = arguments.command != "round"
+
+    def along(path: Path, shape: tuple[int, ...]) -> int | None:
+        return _axis(path, shape, arguments) if scans else None
+
+    from .stream import stream
+
+    if kind == "npz":
+        return stream_archive(source, target, along, task, memory), device
+    return stream(source, target, partial(along, source), task, memory, arguments.resume), device
+
+
+def _task(arguments: Namespace) -> tuple[Task, Device]:
+    """Return what becomes of an array in blocks, and the device it runs on."""
+    from ..arrays.pieces import Scan
+    from .stream import Task
+
     compute, device = _operator(arguments)
     scans = arguments.command != "round"
     options = {name: getattr(arguments, name, None) for name in _OPTIONS}
@@ -374,12 +427,7 @@ def _run_blocks(source: Path, target: Path, arguments: Namespace) -> tuple[str, 
         initial,
         options | {"subnormals": dict(device.subnormals()) if scans else None},
     )
-
-    def along(shape: tuple[int, ...]) -> int | None:
-        return _axis(source, shape, arguments) if scans else None
-
-    memory = arguments.memory or _MEMORY
-    return stream(source, target, along, task, memory, arguments.resume), device
+    return task, device
 
 
 def _run_array(source: Path, target: Path | None, arguments: Namespace) -> tuple[NDArray[Any], Device]:
@@ -433,6 +481,19 @@ def _in_order(compute: _Compute, array: NDArray[Any], axis: int | None) -> NDArr
     return compute(array, axis)
 
 
+def _table_axis(arguments: Namespace) -> int:
+    """Return the axis of a table to run along, counted from the start: 0 is down the rows."""
+    axis = getattr(arguments, "axis", None) or 0
+    if not -2 <= axis < 2:
+        raise AxisError(axis, 2)
+    return int(axis % 2)
+
+
+def _refuse_header(source: Path, arguments: Namespace) -> None:
+    if arguments.header != "auto":
+        raise CommandError(f"--header is for .csv files; {source} says itself what its columns are called")
+
+
 def _table_files(kind: Format) -> Any:
     """Return the module that reads and writes one kind of tables."""
     try:
@@ -445,15 +506,13 @@ def _table_files(kind: Format) -> Any:
 
 
 def _run_table(source: Path, kind: Format, arguments: Namespace) -> tuple[Table, Device]:
-    if kind == "parquet" and arguments.header != "auto":
-        raise CommandError(f"--header is for .csv files; {source} says itself what its columns are called")
+    if kind == "parquet":
+        _refuse_header(source, arguments)
     options = (arguments.columns, arguments.missing)
     table: Table = _table_files(kind).read_table(source, *((arguments.header, *options) if kind == "csv" else options))
-    axis = getattr(arguments, "axis", None) or 0
-    if not -2 <= axis < 2:
-        raise AxisError(axis, 2)
+    axis = _table_axis(arguments)
     longer = getattr(arguments, "include_initial", False)
-    if axis % 2 == 1:
+    if axis == 1:
         if longer:
             raise CommandError(f"--include-initial along axis 1 would add a column without a name to {source}")
         matrix = table.stacked(f"{source}, along axis 1", "choose columns with --columns")

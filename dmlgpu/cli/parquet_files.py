@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,10 +18,13 @@ from numpy.typing import NDArray
 from .console import CommandError
 from .files import reading
 from .table import Column, Dialect, Table, chosen_columns
+from .table_stream import Blocks, Cells, Writer
 
-__all__ = ["read_table", "write_table"]
+__all__ = ["open_blocks", "read_table", "table_bytes", "write_table"]
 
 _AT_ONCE = 1 << 24
+_BUFFER_BYTES = 1 << 16
+"""Of a column of a row group that pyarrow reads at a time."""
 
 
 def read_table(path: Path, only: Sequence[str] | None = None, missing: str | None = None) -> Table:
@@ -53,26 +59,35 @@ def read_table(path: Path, only: Sequence[str] | None = None, missing: str | Non
         raise CommandError(f"{path} has no rows")
     chosen = chosen_columns(path, names, only)
     columns = []
+    taken = _numeric(path, table.schema, chosen, only is not None)
     for i, (name, cells) in enumerate(zip(names, table.columns, strict=True)):
-        numeric = pyarrow.types.is_integer(cells.type) or pyarrow.types.is_floating(cells.type)
-        taken = i in chosen and (numeric or only is not None)
-        columns.append(Column(name, _numbers(path, name, cells, missing) if taken else cells))
-    made = Table(tuple(columns), header=True, dialect=Dialect(metadata=table.schema.metadata))
-    if not made.numeric:
-        types = ", ".join(f"{name!r} of {cells.type}" for name, cells in zip(names, table.columns, strict=True))
-        raise CommandError(f"{path} has no column of numbers; its columns are {types or 'none'}")
-    return made
+        columns.append(Column(name, _numbers(path, name, cells, missing) if i in taken else cells))
+    return Table(tuple(columns), header=True, dialect=Dialect(metadata=table.schema.metadata))
 
 
-def _numbers(path: Path, name: str, cells: Any, missing: str | None) -> NDArray[Any]:
+def _numeric(path: Path, schema: Any, chosen: set[int], named: bool) -> list[int]:
+    """Return the positions of the columns to process: of numbers, and what the user has named."""
     types = pyarrow.types
-    if not any(is_one(cells.type) for is_one in (types.is_integer, types.is_floating, types.is_boolean)):
-        raise CommandError(
-            f"{path}, column {name}: its type is {cells.type}, not one of numbers; leave it out of --columns"
-        )
+    found = [
+        i for i in sorted(chosen) if named or types.is_integer(schema.types[i]) or types.is_floating(schema.types[i])
+    ]
+    for i in found:
+        kind = schema.types[i]
+        if not any(is_one(kind) for is_one in (types.is_integer, types.is_floating, types.is_boolean)):
+            raise CommandError(
+                f"{path}, column {schema.names[i]}: its type is {kind}, not one of numbers; leave it out of --columns"
+            )
+    if not found:
+        present = ", ".join(f"{name!r} of {kind}" for name, kind in zip(schema.names, schema.types, strict=True))
+        raise CommandError(f"{path} has no column of numbers; its columns are {present or 'none'}")
+    return found
+
+
+def _numbers(path: Path, name: str, cells: Any, missing: str | None, first: int = 0) -> NDArray[Any]:
+    """Return the numbers of a column, whose cells begin at row `first`."""
     if cells.null_count:
         if missing is None:
-            row = pyarrow.compute.index(cells.is_null(), True).as_py()
+            row = first + pyarrow.compute.index(cells.is_null(), True).as_py()
             raise CommandError(
                 f"{path}, row {row + 1}, column {name}: the cell is empty (null); --missing nan carries the gap "
                 "through a column of floating-point numbers, --missing 0 has 0 there, and --columns chooses"
@@ -98,6 +113,126 @@ def _value(path: Path, name: str, kind: Any, missing: str) -> Any:
             f"--missing {missing}: {path}, column {name} has the type {kind}, which has no such number; give another "
             "number, or leave the column out with --columns"
         ) from None
+
+
+# Some rows at a time
+
+
+_ROWS_AT_MOST = 1 << 20
+"""Of a row group that is written."""
+_SHARE = 16
+"""Parts of the memory, of which a block of rows takes one: pyarrow's pages, numbers on host and device, results."""
+
+
+def table_bytes(path: Path) -> int:
+    """Return how many bytes the cells of a .parquet file take in memory, about; 0 if it cannot be read."""
+    try:
+        with _opened(path) as file:
+            metadata = file.metadata
+            groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+            return sum(int(group.total_byte_size) for group in groups)
+    except (CommandError, OSError):  # reading it for the work says so
+        return 0
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a .parquet file, of whose columns pyarrow reads a part at a time."""
+    with reading(path) as raw:
+        buffered = io.BufferedReader(raw)
+        try:
+            with _saying(path):
+                file = pyarrow.parquet.ParquetFile(
+                    pyarrow.PythonFile(buffered, "r"),
+                    page_checksum_verification=True,
+                    pre_buffer=False,
+                    buffer_size=_BUFFER_BYTES,
+                )
+            yield file
+        finally:
+            buffered.detach()
+
+
+@contextmanager
+def _saying(path: Path) -> Iterator[None]:
+    """Have errors of reading say that a file is damaged, or cannot be read."""
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise CommandError(f"cannot read {path}: {error.strerror}") from error
+        raise CommandError(f"{path} is damaged, or not a Parquet file that pyarrow reads: {error}") from None
+
+
+@contextmanager
+def open_blocks(path: Path, memory: int, only: Sequence[str] | None, missing: str | None) -> Iterator[Blocks]:
+    """Open a .parquet file to read some rows at a time, for so many bytes of memory; else as `read_table`."""
+    with _opened(path) as file:
+        yield _ParquetBlocks(path, file, memory, only, missing)
+
+
+class _ParquetBlocks:
+    """A .parquet file whose columns of numbers are those that `read_table` finds."""
+
+    def __init__(self, path: Path, file: Any, memory: int, only: Sequence[str] | None, missing: str | None) -> None:
+        self.path, self.size = path, os.stat(path).st_size
+        self._file, self._missing = file, missing
+        self._schema = file.schema_arrow
+        self.rows, self.columns = file.metadata.num_rows, len(self._schema.names)
+        if not self.rows:
+            raise CommandError(f"{path} has no rows")
+        taken = _numeric(path, self._schema, chosen_columns(path, self._schema.names, only), only is not None)
+        self.numbers: Mapping[int, np.dtype[Any]] = {
+            i: np.dtype(self._schema.types[i].to_pandas_dtype()) for i in taken
+        }
+        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+        row_bytes = max(8 * self.columns, sum(group.total_byte_size for group in groups) // self.rows)
+        self._rows_at_once = max(1, min(_ROWS_AT_MOST, memory // _SHARE // row_bytes))
+
+    def blocks(self) -> Iterator[Sequence[Cells]]:
+        """Yield rows, one block after the other."""
+        first = 0
+        batches = self._file.iter_batches(self._rows_at_once, use_threads=False)
+        while True:
+            with _saying(self.path):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            columns: list[Cells] = [pyarrow.chunked_array([cells]) for cells in batch.columns]
+            for i in self.numbers:
+                columns[i] = _numbers(self.path, self._schema.names[i], columns[i], self._missing, first)
+            first += batch.num_rows
+            yield columns
+
+    @contextmanager
+    def writer(self, file: IO[bytes], types: Mapping[int, np.dtype[Any]]) -> Iterator[Writer]:
+        """Return what writes a table like this one, whose columns of numbers have other types."""
+        schema = pyarrow.schema(
+            [
+                pyarrow.field(name, pyarrow.from_numpy_dtype(types[i]) if i in types else self._schema.types[i])
+                for i, name in enumerate(self._schema.names)
+            ],
+            self._schema.metadata,
+        )
+        pending: list[Any] = []
+
+        def flush() -> None:
+            if pending:
+                written.write_table(pyarrow.Table.from_batches(pending, schema), _ROWS_AT_MOST)
+                pending.clear()
+
+        def write(columns: Sequence[Cells]) -> None:
+            arrays = [
+                pyarrow.array(np.ascontiguousarray(cells)) if isinstance(cells, np.ndarray) else cells
+                for cells in columns
+            ]
+            pending.extend(pyarrow.Table.from_arrays(arrays, schema=schema).to_batches())
+            if sum(batch.num_rows for batch in pending) >= self._rows_at_once:
+                flush()
+
+        with pyarrow.parquet.ParquetWriter(pyarrow.PythonFile(file, "w"), schema, write_page_checksum=True) as written:
+            yield write
+            flush()
 
 
 def write_table(file: IO[bytes], table: Table) -> None:

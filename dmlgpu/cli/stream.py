@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ from .files import (
     standard_output,
 )
 
-__all__ = ["Block", "Cube", "Place", "Task", "block_elements", "stream"]
+__all__ = ["Block", "Cube", "Place", "Task", "block_elements", "pass_through", "stream", "writing"]
 
 CHECKPOINT_SECONDS = 5.0
 """Between two records of how far the result is safely written."""
@@ -52,6 +52,7 @@ _SLOT = 1 << 22
 _MAGIC = b"dmlgpu records 1"
 _DIGEST_BYTES = 32
 _AT_ONCE = 1 << 24
+_READ = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ def stream(
             job.open_input(_spooled(opened, source, file, header), 0, waits=True)
         else:
             job.open_input(file, header.offset, waits=source != STANDARD)
-        opened.enter_context(_writing(target))  # what is read says so itself
+        opened.enter_context(writing(target))  # what is read says so itself
         if target == STANDARD:
             output = outputs.enter_context(standard_output())
             if job.cube.is_sequential(job.most, task.reverse):
@@ -234,8 +235,45 @@ def stream(
     return f"{job.dtype} {job.shape}"
 
 
+def pass_through(
+    source: Path,
+    file: IO[bytes],
+    header: NpyHeader,
+    output: IO[bytes],
+    along: Callable[[tuple[int, ...]], int | None],
+    task: Task,
+    memory: int,
+) -> str:
+    """Compute an array whose elements can only be read and written one after the other; as `stream`.
+
+    Parameters
+    ----------
+    source : Path
+        What messages call it.
+    file : file
+        Where the array's elements come next.
+    header : NpyHeader
+        What came before them.
+    output : file
+        Where a .npy file is written.
+    along, task, memory
+        As for `stream`.
+    """
+    job = _Job(source, header, along(header.shape), task, memory)
+    with ExitStack() as opened:
+        if job.cube.is_sequential(job.most, task.reverse):
+            job.open_input(file, 0, waits=True)
+            job.run(_Output(output, job.head), Place(), None)
+        else:
+            job.open_input(_spooled(opened, source, file, header), 0, waits=True)
+            spool = opened.enter_context(_spool())
+            job.run(_Output(spool, job.head), Place(), None)
+            _copy(spool, output)
+    return f"{job.dtype} {job.shape}"
+
+
 @contextmanager
-def _writing(target: Path) -> Iterator[None]:
+def writing(target: Path) -> Iterator[None]:
     """Have errors of the system say what cannot be written."""
     try:
         yield
@@ -274,8 +312,8 @@ class _Spool(RawFile):
         )
 
 
-def _spooled(opened: ExitStack, source: Path, file: RawFile, header: NpyHeader) -> RawFile:
-    """Copy the elements of standard input into a file in which one can seek."""
+def _spooled(opened: ExitStack, source: Path, file: RawFile | IO[bytes], header: NpyHeader) -> RawFile:
+    """Copy the elements that come next into a file in which one can seek."""
     spool = opened.enter_context(_spool())
     left = header.nbytes
     while left:
@@ -291,7 +329,7 @@ def _spooled(opened: ExitStack, source: Path, file: RawFile, header: NpyHeader) 
     return spool
 
 
-def _copy(spool: RawFile, output: RawFile) -> None:
+def _copy(spool: RawFile, output: RawFile | IO[bytes]) -> None:
     spool.seek(0)
     while piece := spool.read(_AT_ONCE):
         output.write(piece)
@@ -326,9 +364,10 @@ class _Job:
         self.end = len(_head_bytes(self.head)) + math.prod(sizes) * self.dtype.itemsize
         self._scan: Scan | None = None
 
-    def open_input(self, file: RawFile, start: int, *, waits: bool) -> None:
+    def open_input(self, file: RawFile | IO[bytes], start: int, *, waits: bool) -> None:
         """Say where the elements are, which are next in the file, and whether reading ends by itself."""
-        self._file, self._start, self._position, self._waits = file, start, start, waits
+        self._file: Any = file
+        self._start, self._position, self._waits = start, start, waits
 
     def fingerprint(self, file: RawFile) -> dict[str, Any]:
         """Return what must be the same for a process that goes on."""
@@ -392,7 +431,7 @@ class _Job:
             self._file.seek(offset)
         done = 0
         while done < len(data):
-            got = self._file.readinto(data[done:])
+            got = self._file.readinto(data[done : done + _READ])  # what is not a RawFile makes a copy of it
             if not got:
                 raise CommandError(
                     f"{self.source} is damaged or truncated: it ends {count(len(data) - done, 'byte')} early, or more"
@@ -547,7 +586,7 @@ class _Output:
         Whether what is being written ends by itself, as on a disk, and not as in a pipe.
     """
 
-    def __init__(self, file: RawFile, head: Mapping[str, Any], *, waits: bool = True) -> None:
+    def __init__(self, file: Any, head: Mapping[str, Any], *, waits: bool = True) -> None:
         self.waits = waits
         content = _head_bytes(head)
         file.write(content)
