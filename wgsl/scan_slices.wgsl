@@ -4,6 +4,9 @@
 // Grid: workgroups of `lanes` invocations; an invocation a slice.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 101 words a slice, used between windows and phases.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase, in_windows, lanes.
+// Phases: DIRECT writes each tile in the canonical order, and writes it again as a left fold if it was exceptional,
+// which reads the input again. Where that cannot be (in place, or if windows end inside a tile), CHECK goes through all
+// first, writes nothing and leaves a bit for each exceptional tile; then WRITE knows what to write.
 // Bytes moved: one read and one write an element; in two phases, and for exceptional tiles, two reads.
 
 #import "lib/params.wgsl"
@@ -22,7 +25,8 @@
 // 8 where there are few slices and software drivers would leave cores idle.
 override lanes: u32 = 64u;
 
-// Takes in the run of `count` elements from element `i` of the slice on, and writes its results.
+// Takes in the run of `count` elements from element `i` of the slice on, and writes its results. `progress` is how far
+// the slice has come: what the next run begins with, and the largest excess of the tile so far.
 fn scan_run(i: u32, count: u32, place: Place, by_left_fold: bool, progress: ptr<function, Progress>) {
     let items = load_run(place.input, params.input_axis_stride, count);
     let run = step_run(i, count, items, by_left_fold, progress);
@@ -38,7 +42,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         return;
     }
     if (phase != WRITE) {
-        least = SMALL;
+        least = SMALL;  // what is below it becomes NaN, which shows in the tile's excess
     }
     var place = place_of(slice);
     var progress = before_window(slice);
@@ -49,7 +53,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let i = params.first + k;
         let tile_place = place;
         let count = min(TILE - i % TILE, params.length - k);
+        // Behind a NaN, an infinity or a product's zero: only classes count, and the tile cannot be exceptional itself.
         let absorbed = is_absorbed(progress.carry);
+        // Whether it is clear before the tile is read that a left fold gives its results.
         let known = EXACT || absorbed || (phase == WRITE && (exceptions & tile_bit(i)) != 0u);
         // Where any order does, a left fold is the least work.
         for (var done = 0u; done < count; done += FANOUT) {
@@ -60,6 +66,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         k += count;
         let is_last = k == params.length && params.suspend == 0u;
         if ((i + count) % TILE == 0u || is_last) {
+            // The tile is complete: now its excess tells.
             let found = phase != WRITE && !known && is_excessive(progress.excess);
             if (found) {
                 exceptions |= tile_bit(i);
