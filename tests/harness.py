@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from dmlgpu import dtypes, reference
 from dmlgpu.layout import Layout
 from dmlgpu.planning.problem import Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
+from dmlgpu.planning.windows import Limits, SoftwareTraits
 from dmlgpu.runtime.device import Device
 
 MODES = {
@@ -17,6 +19,12 @@ MODES = {
     "toward_zero": RoundingMode.TOWARD_ZERO,
     "half_away": RoundingMode.HALF_AWAY,
 }
+
+
+def changed(limits: Limits, **changes: Any) -> Limits:
+    """Return limits with other values, those of the traits of a software driver included."""
+    traits = {field.name: changes.pop(field.name) for field in fields(SoftwareTraits) if field.name in changes}
+    return replace(limits, traits=replace(limits.traits, **traits), **changes)
 
 
 def positions(layout: Layout) -> NDArray[np.int64]:

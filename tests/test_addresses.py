@@ -35,9 +35,10 @@ from dmlgpu.planning.problem import (
 from dmlgpu.planning.windows import MAX_BINDING_BYTES, RUN, TILE, Limits
 
 from . import wgsl
+from .harness import changed
 
 GPU = Limits(binding_bytes=2**40, offset_alignment=16)
-SOFTWARE = replace(GPU, software=True, blocks=True, columns=True, float64=True, dispatch_elements=2**24)
+SOFTWARE = changed(GPU, software=True, blocks=True, columns=True, float64=True, dispatch_elements=2**24)
 TYPES = ("uint8", "float16", "float32", "int64", "float64")
 
 
@@ -94,7 +95,7 @@ def scans() -> Iterator[Case]:
                 yield Case(f"{name} backwards {kernel} {axis}", problem, GPU, True, kernel)
         # Adjacent slices, taken by the word or by the vector.
         columns = to_the_end((36, 2**14), 0, element.itemsize, 16)
-        for limits in (GPU, replace(SOFTWARE, near_elements=2**24), replace(SOFTWARE, near_elements=0)):
+        for limits in (GPU, changed(SOFTWARE, near_elements=2**24), changed(SOFTWARE, near_elements=0)):
             problem = scan_problem(element, Operator.SUM, columns, columns, axis=0)
             yield Case(f"{name} columns", problem, limits)
             yield Case(f"{name} columns in place", problem, limits, True)

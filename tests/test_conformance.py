@@ -40,6 +40,8 @@ from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 from dmlgpu.runtime.measured import measure_subgroup_sizes
 
+from .harness import changed
+
 SUITE = list(suite())
 FULL = list(suite(full=True))
 PLAIN = "sum.float32.2x4097.axis1.inclusive.increasing.packed-to-packed.lookback.plain"
@@ -79,7 +81,7 @@ class TestSuite:
 
     @pytest.mark.parametrize(
         "limits",
-        [Limits(), Limits(software=True, blocks=True, columns=True, float64=True), Limits(software=True)],
+        [Limits(), changed(Limits(), software=True, blocks=True, columns=True, float64=True), Limits(software=True)],
         ids=["gpu", "lavapipe", "opengl"],
     )
     def test_the_default_cases_need_few_pipelines_of_every_sort(self, limits: Limits) -> None:

@@ -20,7 +20,7 @@ from dmlgpu.planning.scan import ScanPlanner
 from dmlgpu.planning.windows import SPAN, TILE
 from dmlgpu.runtime.device import Device
 
-from .harness import check_scan, expected_scan, numbers, scan
+from .harness import changed, check_scan, expected_scan, numbers, scan
 
 BORDERS = (0, 1, 15, 16, 17, 255, 256, 4095, 4096, 4097, 65_535, 65_536)
 
@@ -114,7 +114,7 @@ def test_columns_go_on_behind_an_exceptional_tile(device: Device) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_in_columns(device: Device, dtype: str, operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An invocation with two or four slices."""
-    monkeypatch.setattr(device, "limits", replace(device.limits, near_elements=0))
+    monkeypatch.setattr(device, "limits", changed(device.limits, near_elements=0))
     columns = np.concatenate([beside(9000, operator, dtype)] * 2, axis=1)
     assert columns.shape[1] >= 256
     check_scan(device, columns, operator, 0)

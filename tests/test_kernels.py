@@ -21,10 +21,12 @@ from dmlgpu.planning.plan import KERNELS, any_placement, plan_problem
 from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.windows import Limits
 
+from .harness import changed
+
 LIMITS = {
     "gpu": Limits(float64=True),
-    "lavapipe": Limits(software=True, blocks=True, columns=True, float64=True, near_elements=0, cores=1),
-    "opengl": Limits(software=True, cores=8),
+    "lavapipe": changed(Limits(), software=True, blocks=True, columns=True, float64=True, near_elements=0, cores=1),
+    "opengl": changed(Limits(), software=True, cores=8),
     "windows": Limits(binding_bytes=2**14, offset_alignment=32, opaque=False),
 }
 

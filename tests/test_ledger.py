@@ -30,13 +30,14 @@ from dmlgpu.planning.problem import (
 from dmlgpu.planning.windows import TILE, Limits
 from dmlgpu.runtime.device import Device
 
+from .harness import changed
 from .recording import Access, record
 
 AT_ONCE = 64
 """An invocation's accesses for which a workgroup's cache is sure to keep a word."""
 GPU = Limits(offset_alignment=32)
-SOFTWARE = replace(GPU, software=True, blocks=True, columns=True, dispatch_elements=2**24)
-FAR = replace(SOFTWARE, near_elements=0)
+SOFTWARE = changed(GPU, software=True, blocks=True, columns=True, dispatch_elements=2**24)
+FAR = changed(SOFTWARE, near_elements=0)
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def cases() -> list[Case]:
         Case("shorter", scan("float32", (100, 7), 1), sectors=False),
     ]
     floats = scan("float32", (2, 3 * TILE), 1)
-    found += [Case("chain by runs", floats, replace(SOFTWARE, blocks=False), "chain")]
+    found += [Case("chain by runs", floats, changed(SOFTWARE, blocks=False), "chain")]
     found += [Case("chain windows", floats, SOFTWARE, "chain", (2, TILE))]
     found += [Case("product tiles", scan("float32", (2, 2 * TILE), 1, Operator.PRODUCT), kernel="lookback")]
     found += [Case("many serial", scan("float32", (5, 3 * TILE), 1), SOFTWARE, "serial")]

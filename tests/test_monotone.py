@@ -26,7 +26,7 @@ from dmlgpu.reference.maximum import running_maximum
 from dmlgpu.runtime.device import Device
 
 from .cli_runner import runner
-from .harness import check_scan, run
+from .harness import changed, check_scan, run
 from .samples import DTYPES, every_kind
 
 FLOATS = [name for name in DTYPES if name.startswith("float")]
@@ -141,8 +141,8 @@ class TestKernels:
 
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_slices_side_by_side(self, device: Device, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        for near in (device.limits.near_elements, 0):
-            monkeypatch.setattr(device, "limits", replace(device.limits, near_elements=near))
+        for near in (device.limits.traits.near_elements, 0):
+            monkeypatch.setattr(device, "limits", changed(device.limits, near_elements=near))
             check(device, varied(dtype, (17, 512)), 0)
             check(device, varied(dtype, (300, 256)), 0, exclusive=True, reverse=True)
             check(device, varied(dtype, (4500, 128)), 0)
@@ -201,7 +201,7 @@ class TestKernels:
 
 
 class TestPlans:
-    @pytest.mark.parametrize("limits", [Limits(), Limits(software=True, columns=True, near_elements=0)])
+    @pytest.mark.parametrize("limits", [Limits(), changed(Limits(), software=True, columns=True, near_elements=0)])
     def test_sums_then_maxima_in_the_output(self, limits: Limits) -> None:
         for element, (sizes, axis) in product(
             ELEMENT_TYPES, (((5, 9008), 1), ((300, 1024), 0), ((70_000, 3), 1), ((9001,), 0))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Iterator
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -31,6 +30,8 @@ from dmlgpu.planning.pieces import (
 )
 from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.windows import TILE, Limits
+
+from .harness import changed
 
 DRAWS = int(os.environ.get("DMLGPU_PIECES_DRAWS", "20"))
 """Random cuttings; a thousand take some six minutes."""
@@ -161,14 +162,14 @@ def test_any_cutting_of_columns_has_the_bits_of_the_whole(
     x, options, cut, on_device = columns_draw(seed)
     expected = whole(x, device, **options)
     near = 2**31 if seed % 5 == 0 else 0
-    limits = replace(device.limits, software=software, near_elements=near, cores=1)
+    limits = changed(device.limits, software=software, near_elements=near, cores=1)
     monkeypatch.setattr(device, "limits", limits)
     scan = dmlgpu.Scan(**options, device=device)
     results = []
     for number, part in enumerate(parts_of(x, options["axis"], cut, options["reverse"])):
         results.append(scan.push(dmlgpu.asarray(part, device) if on_device else part))
         if number % 3 == 1:  # another kernel goes on
-            monkeypatch.setattr(device, "limits", replace(limits, near_elements=2**31 - near))
+            monkeypatch.setattr(device, "limits", changed(limits, near_elements=2**31 - near))
         elif number % 3 == 2:
             monkeypatch.setattr(device, "limits", limits)
     results.append(scan.finish())
@@ -186,12 +187,12 @@ def test_columns_whose_spans_begin_at_places_of_their_own(
         x[tile * TILE + 100 : tile * TILE + 123, column] = [-most, *[0] * 19, most, most, -most]
     expected = np.asarray(dmlgpu.cumulative_sum(x, axis=0, device=device))
     assert np.isfinite(expected).all()
-    limits = replace(device.limits, software=software, near_elements=0, cores=1)
+    limits = changed(device.limits, software=software, near_elements=0, cores=1)
     for turns in ("columns", "columns, tiles"):
         scan, results = dmlgpu.Scan("sum", axis=0, device=device), []
         for begin in range(0, len(x), TILE):
             is_columns = turns == "columns" or begin // TILE % 2 == 0
-            others = replace(limits, software=True, near_elements=2**31)
+            others = changed(limits, software=True, near_elements=2**31)
             monkeypatch.setattr(device, "limits", limits if is_columns else others)
             results.append(scan.push(x[begin : begin + TILE]))
         assert same_bits(together([*results, scan.finish()], 0, False), expected)
@@ -399,7 +400,9 @@ def test_arguments_that_the_first_piece_shows_to_be_wrong(device: dmlgpu.Device)
 # Plans
 
 
-SOFTWARE, GPU = (Limits(binding_bytes=2**27, software=software, near_elements=0) for software in (True, False))
+SOFTWARE, GPU = (
+    changed(Limits(), binding_bytes=2**27, software=software, near_elements=0) for software in (True, False)
+)
 
 
 def planned(limits: Limits, dtype: str, sizes: tuple[int, int], strides: tuple[int, int], **options: bool) -> PiecePlan:

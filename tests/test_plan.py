@@ -27,7 +27,9 @@ from dmlgpu.planning.problem import (
     round_problem,
     scan_problem,
 )
-from dmlgpu.planning.windows import SPAN, TILE, Limits, Range, chunk_sizes, windows
+from dmlgpu.planning.windows import SPAN, TILE, Limits, Range, SoftwareTraits, chunk_sizes, windows
+
+from .harness import changed
 
 F32 = by_name("float32")
 
@@ -161,7 +163,7 @@ def test_the_kernels_of_software(sizes: tuple[int, ...], in_place: bool, expecte
 
 def test_more_cores_take_more_slices() -> None:
     for slices, expected in ((31, "scan_chain"), (32, "scan_slices")):
-        plan = plan_problem(packed_scan((slices, 5000), 1), Limits(software=True, cores=8))
+        plan = plan_problem(packed_scan((slices, 5000), 1), changed(Limits(), software=True, cores=8))
         assert kernels(plan.passes)[-1] == expected
 
 
@@ -182,7 +184,7 @@ def test_more_cores_take_more_slices() -> None:
 )
 def test_the_kernels_of_software_for_slices_side_by_side(shape: tuple[int, ...], element: str, expected: str) -> None:
     """An invocation a slice, but on lavapipe where rows of few words are far apart."""
-    lavapipe = Limits(software=True, columns=True)
+    lavapipe = changed(Limits(), software=True, columns=True)
     assert kernels(plan_problem(packed_scan(shape, 0, element), lavapipe).passes)[-1] == expected
     others = expected if "bands" in expected else "scan_slices" if shape[1] >= 8 else "scan_chain"
     assert kernels(plan_problem(packed_scan(shape, 0, element), Limits(software=True)).passes)[-1] == others
@@ -217,7 +219,7 @@ def test_few_slices_go_to_small_workgroups_on_software_adapters() -> None:
 )
 def test_the_workgroups_of_columns(slices: int, cores: int, expected: tuple[int, int]) -> None:
     """As wide as leaves two for each core."""
-    limits = Limits(software=True, cores=cores, near_elements=2**24)
+    limits = changed(Limits(), software=True, cores=cores, near_elements=2**24)
     (one,) = plan_problem(packed_scan((300, slices), 0, "uint8"), limits).passes
     assert one.pipeline.kernel == "scan_columns"
     assert (dict(one.pipeline.constants)["lanes"], one.grid[0]) == expected
@@ -301,7 +303,7 @@ def test_plans_for_the_limits_of_adapters(sizes: list[int], data: st.DataObject)
         offset_alignment=data.draw(st.sampled_from([4, 16, 32, 256])),
         workgroups=data.draw(st.sampled_from([65_535, 2**31 - 1])),
         software=data.draw(st.booleans()),
-        columns=data.draw(st.booleans()),
+        traits=SoftwareTraits(columns=data.draw(st.booleans())),
     )
     element, target_element = (
         by_name(data.draw(st.sampled_from(["uint8", "float16", "float32", "int64"]))) for _ in "io"
@@ -362,7 +364,7 @@ def test_no_adapter_binds_more_than_shaders_address() -> None:
 def test_limits_that_no_plan_can_keep(name: str, values: list[int], way_out: str) -> None:
     for value in values:
         with pytest.raises(ArgumentError, match=rf"^{name} is {value}, and .*{way_out}"):
-            Limits(**{name: value})
+            changed(Limits(), **{name: value})
 
 
 @pytest.mark.parametrize("size", [512, 516, 600, 1024])
@@ -394,7 +396,7 @@ def test_a_grid_that_the_device_does_not_allow() -> None:
 
 
 GPU = Limits(binding_bytes=2**32 - 4, offset_alignment=16, workgroups=2**31 - 1)
-LAVAPIPE = Limits(software=True, blocks=True, columns=True, float64=True, dispatch_elements=2**24)
+LAVAPIPE = changed(Limits(), software=True, blocks=True, columns=True, float64=True, dispatch_elements=2**24)
 
 
 @pytest.mark.parametrize("element", ELEMENT_TYPES, ids=str)
@@ -491,7 +493,7 @@ def test_windows_of_packed_slices() -> None:
 
 @pytest.mark.parametrize(("axis", "longest"), [(1, 2 * SPAN), (0, SPAN)])
 def test_only_slices_in_windows_have_the_code_for_them(axis: int, longest: int) -> None:
-    limits = Limits(binding_bytes=2**31, software=True, columns=True)
+    limits = changed(Limits(), binding_bytes=2**31, software=True, columns=True)
     for length, expected in ((longest, {0}), (longest + 1, {1})):
         problem = packed_scan((256, length) if axis else (length, 250), axis)
         passes = plan_problem(problem, limits, kernel="slices").passes
@@ -505,8 +507,8 @@ def test_a_chain_in_place_is_refused_because_it_may_read_again_what_was_written(
 
 def test_the_shape_of_a_chain_s_workgroups() -> None:
     """Blocks where the driver compiles them well; none for compensated sums, nor for float64 in words on lavapipe."""
-    swiftshader = Limits(software=True, blocks=True)
-    lavapipe = replace(swiftshader, columns=True)
+    swiftshader = changed(Limits(), software=True, blocks=True)
+    lavapipe = changed(swiftshader, columns=True)
     for limits, element, expected in (
         (lavapipe, "float32", "blocks"),
         (lavapipe, "int64", "blocks"),

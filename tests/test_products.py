@@ -18,7 +18,7 @@ from dmlgpu.planning.windows import TILE
 from dmlgpu.runtime.device import Device
 
 from . import reference_slow as slow
-from .harness import check_scan, scan
+from .harness import changed, check_scan, scan
 from .mutation.alterations import alterations
 from .mutation.bench import Bench
 from .mutation.selection import near_underflow_trials
@@ -162,7 +162,7 @@ def test_each_kind_in_place(device: Device, kernel: str, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_each_kind_in_columns(device: Device, dtype: str, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kinds change from slice to slice of an invocation."""
-    monkeypatch.setattr(device, "limits", replace(device.limits, near_elements=0))
+    monkeypatch.setattr(device, "limits", changed(device.limits, near_elements=0))
     there = slice(None, None, -1 if reverse else 1)
     mixed = np.random.default_rng(1).permutation(len(together(dtype)))
     x = np.ascontiguousarray(together(dtype)[mixed, there].T)
@@ -172,7 +172,7 @@ def test_each_kind_in_columns(device: Device, dtype: str, reverse: bool, monkeyp
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_spans_in_columns(device: Device, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "limits", replace(device.limits, near_elements=0))
+    monkeypatch.setattr(device, "limits", changed(device.limits, near_elements=0))
     columns = np.concatenate([alone("c of a span", dtype).T] * 2, axis=1)
     columns = np.concatenate([columns, columns], axis=1)[:, :256]
     got = scan(device, columns, "product", 0)

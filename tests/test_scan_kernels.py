@@ -18,7 +18,7 @@ from dmlgpu.planning.problem import Operator, Precision, scan_problem
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 
-from .harness import check_scan, expected_scan, numbers, scan
+from .harness import changed, check_scan, expected_scan, numbers, scan
 
 LENGTHS = (1, 15, 16, 17, 255, 256, 257, 4095, 4096, 4097)
 LONG_LENGTHS = (65_535, 65_536, 65_537, 300_007)
@@ -292,7 +292,7 @@ COLUMNS = {
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float16"])
 def test_columns(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where an invocation has a word of adjacent slices: of few elements, or of too few slices for bands."""
-    monkeypatch.setattr(device, "limits", replace(device.limits, near_elements=2**24, cores=2))
+    monkeypatch.setattr(device, "limits", changed(device.limits, near_elements=2**24, cores=2))
     shape, axis, source, target = COLUMNS[way]
     for operator, exclusive, reverse in [("sum", False, False), ("product", True, True)]:
         x = numbers(shape, dtype, operator)
@@ -345,7 +345,7 @@ def test_bands(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyP
         (True, "product", True, True),
         (False, "product", False, True),
     ):
-        limits = replace(device.limits, software=True, near_elements=0, cores=1 if many else 2, columns=many)
+        limits = changed(device.limits, software=True, near_elements=0, cores=1 if many else 2, columns=many)
         monkeypatch.setattr(device, "limits", limits)
         x = numbers(shape, dtype, operator)
         if way == "repeated":
@@ -365,7 +365,7 @@ def test_bands(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyP
 
 def test_bands_where_they_do_not_serve(device: Device) -> None:
     """Floats in place, whose exceptional tiles are read again; few elements or columns; columns that are no vectors."""
-    limits = replace(device.limits, software=True, float64=True, near_elements=2**19)
+    limits = changed(device.limits, software=True, float64=True, near_elements=2**19)
 
     def kernels(shape: tuple[int, int], dtype: str, pitch: int = 0, **options: bool) -> set[str]:
         layout = Layout(shape, (pitch or shape[1], 1))
@@ -481,7 +481,7 @@ def test_more_rows_of_bands_than_a_loop_may_take(
     device: Device, columns: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mesa's software drivers end loops after 65,535 iterations: each dispatch takes as many rows as plans allow."""
-    limits = replace(device.limits, software=True, near_elements=0, cores=1, columns=columns)
+    limits = changed(device.limits, software=True, near_elements=0, cores=1, columns=columns)
     monkeypatch.setattr(device, "limits", limits)
     for dtype, width in (("float32", 256), ("float32", 1024), ("int64", 1024)):
         check_scan(device, numbers((41_000, width), dtype)[: 41_000 * 256 // width], "sum", 0)
@@ -492,7 +492,7 @@ def test_more_rows_of_bands_than_a_loop_may_take(
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64"])
 def test_windows_of_columns(device: Device, dtype: str, binding: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Floats take whole tiles, in the largest of these bindings."""
-    monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=binding, near_elements=0))
+    monkeypatch.setattr(device, "limits", changed(device.limits, binding_bytes=binding, near_elements=0))
     x = numbers((30_000, 256), dtype)
     check_scan(device, x, "sum", 0)
     check_scan(device, x, "sum", 0, exclusive=True, reverse=True)

@@ -21,6 +21,8 @@ from dmlgpu.planning.problem import Operator, Precision, RoundingMode, convert_p
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 
+from .harness import changed
+
 FLOAT32 = by_name("float32")
 SLOTS = {
     "cells": "words",
@@ -172,8 +174,8 @@ def every_pipeline() -> set[PipelineKey]:
     variants = [
         Limits(opaque=False),
         Limits(float64=True),
-        Limits(software=True, blocks=True),
-        Limits(software=True, blocks=True, float64=True),
+        changed(Limits(), software=True, blocks=True),
+        changed(Limits(), software=True, blocks=True, float64=True),
     ]
     for sizes in ((5, 9008), (5, 9001), (5, 16), (5, 3)):
         layout, apart = Layout.packed(sizes), Layout.packed(sizes, 50_000)
@@ -184,13 +186,16 @@ def every_pipeline() -> set[PipelineKey]:
                 for limits, kernel in product(variants, KERNELS):
                     plans.append(plan_problem(problem, limits, one_buffer=one_buffer, kernel=kernel))
         compensated = scan_problem(FLOAT32, Operator.SUM, layout, layout, axis=1, precision=Precision.COMPENSATED)
-        plans += [plan_problem(compensated, Limits(software=True, blocks=True), kernel=kernel) for kernel in KERNELS]
+        plans += [
+            plan_problem(compensated, changed(Limits(), software=True, blocks=True), kernel=kernel)
+            for kernel in KERNELS
+        ]
     layout, apart = Layout.packed((300, 1024)), Layout.packed((300, 1024), 400_000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
         elements = [one for one in ELEMENT_TYPES if one.itemsize < 4 or one in _elements(one_buffer)]
         for element, operator in product(elements, OPERATORS):
             problem = scan_problem(element, operator, layout, target, axis=0)
-            software = [Limits(software=True, float64=True, near_elements=near) for near in (0, 2**20)]
+            software = [changed(Limits(), software=True, float64=True, near_elements=near) for near in (0, 2**20)]
             for limits in (Limits(float64=True), *software):
                 plans.append(plan_problem(problem, limits, one_buffer=one_buffer))
     layout, apart = Layout.packed((21_856, 3)), Layout.packed((21_856, 3), 66_000)
@@ -218,7 +223,7 @@ def every_pipeline() -> set[PipelineKey]:
 
 
 def test_every_kernel_type_and_variant_compiles(device: Device) -> None:
-    too_long = set() if device.limits.blocks else {("tile", "blocks")}
+    too_long = set() if device.limits.traits.blocks else {("tile", "blocks")}
     keys = {key for key in every_pipeline() if not too_long & set(key.slots)}
     assert {key.kernel for key in keys} == set(shaders.kernel_names())
     assert {slot for key in keys for slot in key.slots if slot[0] == "input"} == {

@@ -31,7 +31,7 @@ from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime import tuned
 from dmlgpu.runtime.device import Device
 
-from .harness import run
+from .harness import changed, run
 
 SHAPES = [((3, 9000), 1), ((40, 300), 1), ((700, 24), 1), ((300, 40), 0), ((5000, 6), 0), ((20_000,), 0)]
 
@@ -65,7 +65,9 @@ class TestBits:
     def test_any_tuning_makes_legal_plans(self) -> None:
         random, kernels = Random(1), set()
         for _ in range(150):
-            limits = Limits(software=random.random() < 0.5, cores=4, blocks=True, tuning=random_tuning(random))
+            limits = changed(
+                Limits(), software=random.random() < 0.5, cores=4, blocks=True, tuning=random_tuning(random)
+            )
             shape, axis = random.choice([*SHAPES, ((2**24,), 0), ((4096, 4096), 0), ((2**18, 64), 1)])
             layout = Layout.packed(shape)
             for name in ("float32", "float16", "int64"):
@@ -120,7 +122,7 @@ class TestDecisions:
 
     @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.threshold)
     def test_both_sides_are_other_plans(self, question: Question) -> None:
-        limits = Limits(software=question.software, cores=4, blocks=True)
+        limits = changed(Limits(), software=question.software, cores=4, blocks=True)
         for value in question.values:
             problem = question.problem(value, limits)
             plans = [

@@ -127,7 +127,9 @@ QUESTIONS: Sequence[Question] = (
         True,
         (1, 2, 4, 8, 16),
         True,
-        lambda value, limits: _scan((value * limits.cores, _SOFTWARE_ELEMENTS // (value * limits.cores)), 1),
+        lambda value, limits: _scan(
+            (value * limits.traits.cores, _SOFTWARE_ELEMENTS // (value * limits.traits.cores)), 1
+        ),
     ),
     Question(
         "few_slices",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import Columns, bands_of, strips_of
+from .columns import Columns, strips_of
 from .dispatch import Pass, Plan
 from .kernels import TABLE, Work
 from .plan import plan_problem
@@ -46,7 +46,6 @@ _NUMBERS_TILE = SPAN // TILE
 RECORD_WORDS = 12
 """32-bit words of a tile's record, as ``wgsl/lib/tile_state.wgsl`` has them."""
 
-_COLUMNS = {"bands": bands_of, "strips": strips_of}
 _SLICE_WORDS = {"scan_rows": CARRY_WORDS, "scan_tiles": 2 * CARRY_WORDS, "scan_serial_tiles": 2 * CARRY_WORDS}
 """Words between the carries of neighbouring slices, at the start of the scratch memory, by the kernel that writes."""
 
@@ -242,10 +241,12 @@ def plan_piece(
         Whether there are elements after it, for which a carry is left; its length is a multiple of `TILE` then.
     """
     assert not unfinished or problem.axis.size % TILE == 0
-    planner = ScanPlanner(problem, limits, one_buffer)
-    *side_by_side, kernel = policy_of(limits).kernels_of_pieces(problem, planner.in_place)
+    planner, policy = ScanPlanner(problem, limits, one_buffer), policy_of(limits)
+    chunks, in_place = planner.chunks, planner.in_place
+    *side_by_side, kernel = policy.kernels_of_pieces(problem, in_place)
     for name in side_by_side:
-        columns = _COLUMNS[name](problem, limits, planner.chunks, planner.in_place)
+        is_bands = name == "bands"
+        columns = policy.bands(problem, chunks, in_place) if is_bands else strips_of(problem, limits, chunks, in_place)
         if columns is not None and math.prod(columns.chunks[:-1]) >= problem.slices:
             return _plan_columns(problem, planner, columns, carries, unfinished)
     plan = plan_problem(problem, limits, one_buffer=one_buffer, kernel=kernel)

@@ -10,7 +10,7 @@ from typing import Final
 
 from ..dtypes import ElementType
 from ..layout import ceil_div
-from .columns import bands_of, strips_of
+from .columns import strips_of
 from .dispatch import BoundWindow, Pass, Planner
 from .kernels import DEAR_ELEMENTS, PROGRESS_WORDS, lookback_record_words
 from .problem import Operator, Precision, ScanProblem, is_side_by_side
@@ -111,7 +111,7 @@ class ScanPlanner(Planner):
                 return strips.passes(self)
             kernel, self.why = "slices", "strips do not serve these slices: an invocation a slice"
         if kernel == "slices":
-            bands = bands_of(self.problem, self.limits, self.chunks, self.in_place)
+            bands = self._policy.bands(self.problem, self.chunks, self.in_place)
             if bands is not None:
                 self.why += f"; they are neighbours in memory and far in all, so bands of {bands.width} columns"
                 return bands.passes(self)

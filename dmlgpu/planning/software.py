@@ -6,13 +6,16 @@ that only they take, stand in `SoftwarePolicy` alone; the measurements are in do
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple
 
-from .columns import can_be_strips, fewest_columns
+from ..layout import ceil_div
+from .columns import Columns, can_be_strips, cut_to, is_served, is_whole
 from .problem import Precision, ScanProblem
 from .tuning import Tuning
-from .windows import QUAD_BYTES, RUN, TILE, Limits
+from .windows import QUAD_BYTES, RUN, TILE, Limits, SoftwareTraits
 
 __all__ = ["Choice", "GpuPolicy", "SoftwarePolicy", "policy_of"]
 
@@ -23,8 +26,23 @@ _FEW_ROWS = 128
 other kernels store them by atomics."""
 _WORKGROUP: Final = 64
 _LANES = 8
-"""Invocations that a core of a CPU takes at a time."""
+"""Invocations that a core of a CPU takes at a time. Those of a band read a stretch of a row together."""
 _WORD_BYTES = 4
+
+_FEW_VECTORS, _MANY_VECTORS = 4, 8
+"""Of columns an invocation of a band. The more, the more of a page is read at a visit; SwiftShader takes six seconds to
+compile eight of floats, and one for four."""
+_FAR = 8
+"""From so many times `SoftwareTraits.near_elements` on, eight vectors of floats are worth a second of compiling. Four
+of float64 have as many bytes."""
+_MOST_BANDS = 8
+"""Of a workgroup: with more, the pages of a block's rows are forgotten before they are visited again."""
+_BAND_WORDS = 17
+"""Words a column of floats, see wgsl/lib/band_state.wgsl."""
+_MAX_STATE_BYTES = 32 * 2**20
+_MAX_ROWS = 10 * TILE
+"""Rows of all bands of a workgroup in a dispatch: Mesa's software drivers end loops after 65,535 iterations, of which a
+row is one, and a sixteenth and an eighth for runs and columns (docs/kernels.md)."""
 
 
 class Choice(NamedTuple):
@@ -100,6 +118,10 @@ class GpuPolicy:
         """Return the piece for a tile of a chain."""
         return "runs"
 
+    def bands(self, problem: ScanProblem, chunks: Sequence[int], in_place: bool) -> Columns | None:
+        """Return how to cut a scan with an invocation a slice into bands of columns: not at all."""
+        return None
+
     def _is_strips(self, problem: ScanProblem, in_place: bool) -> bool:
         is_long = problem.axis.size > _FEW_ROWS or problem.element.itemsize < _WORD_BYTES
         is_wide = problem.is_side_by_side and problem.slices >= _FEW_COLUMNS
@@ -113,13 +135,17 @@ class SoftwarePolicy(GpuPolicy):
     copy_stride = 1
     least_columns: ClassVar[int | None] = _WORKGROUP
 
+    @property
+    def _traits(self) -> SoftwareTraits:
+        return self.limits.traits
+
     def kernel(self, problem: ScanProblem, in_place: bool) -> Choice:
         """Return the way to scan slices in windows of whole tiles."""
         slices, length, itemsize = problem.slices, problem.axis.size, problem.element.itemsize
-        many = self.limits.cores * self.tuning.slices_a_core
-        if problem.is_side_by_side and itemsize >= _WORD_BYTES and self.limits.columns and self._is_far(problem):
+        many = self._traits.cores * self.tuning.slices_a_core
+        if problem.is_side_by_side and itemsize >= _WORD_BYTES and self._traits.columns and self._is_far(problem):
             # Far apart in memory, an invocation a slice pays where it takes several of them.
-            many = max(many, fewest_columns(problem))
+            many = max(many, _fewest_columns(problem))
         if length <= self.tuning.short_slice:
             return Choice("slices", _short(length, self.tuning.short_slice))
         if slices >= many:
@@ -162,21 +188,57 @@ class SoftwarePolicy(GpuPolicy):
 
     def lanes_of_columns(self, invocations: int) -> int:
         """Return the size of workgroups that walk down rows: the larger, the fewer visits to a page of memory."""
-        wide = (lanes for lanes in (4 * _WORKGROUP, 2 * _WORKGROUP) if invocations >= 2 * self.limits.cores * lanes)
+        wide = (lanes for lanes in (4 * _WORKGROUP, 2 * _WORKGROUP) if invocations >= 2 * self._traits.cores * lanes)
         return next(wide, _WORKGROUP)
 
     def tile(self, problem: ScanProblem) -> str:
         """Return the piece for a tile of a chain: blocks, where they are not too much code."""
         compensated = problem.precision is Precision.COMPENSATED
-        too_much = compensated or (self.limits.columns and problem.is_in_words(self.limits.float64))
-        return "blocks" if self.limits.blocks and not too_much else "runs"
+        too_much = compensated or (self._traits.columns and problem.is_in_words(self.limits.float64))
+        return "blocks" if self._traits.blocks and not too_much else "runs"
+
+    def bands(self, problem: ScanProblem, chunks: Sequence[int], in_place: bool) -> Columns | None:
+        """Return how to cut a scan into bands, or None where they do not serve; parameters as of `strips_of`."""
+        element, length, traits = problem.element, problem.axis.size, self._traits
+        is_exact, columns = element.kind != "float", _columns(problem)
+        if not self._is_far(problem) or not is_served(problem, self.limits, in_place):
+            return None
+        if not is_whole(problem, columns, min(QUAD_BYTES, columns * element.itemsize)):
+            return None
+        room = min(_MAX_STATE_BYTES, self.limits.binding_bytes) // (element.itemsize if is_exact else 4 * _BAND_WORDS)
+        cut = cut_to(problem, chunks, room, columns)
+        slices = math.prod(cut[:-1])
+        if cut[-1] == 0 or slices < _fewest_columns(problem):
+            return None
+        is_wide = traits.columns and slices >= traits.cores * _LANES * columns * _MANY_VECTORS
+        if not is_exact:  # which compile slowly
+            is_wide &= problem.slices * length >= _FAR * traits.near_elements and element.itemsize <= 4
+        vectors = _MANY_VECTORS if is_wide else _FEW_VECTORS
+        width = _LANES * columns * vectors
+        together = max(1, min(_MOST_BANDS, ceil_div(slices, width) // traits.cores))
+        cut[-1] = min(cut[-1], _MAX_ROWS // together // TILE * TILE)
+        constants = {"vectors": vectors, "exclusive": int(problem.exclusive)}
+        if is_exact:
+            return Columns("scan_bands_exact", tuple(cut), "quads", constants, {}, width, together)
+        access = "fours of words" if element.itemsize < 4 else "fours of quads"
+        return Columns("scan_bands", tuple(cut), access, constants, {}, width, together, is_exact=False)
 
     def _is_far(self, problem: ScanProblem) -> bool:
-        return problem.slices * problem.axis.size > self.limits.near_elements
+        return problem.slices * problem.axis.size > self._traits.near_elements
 
     def _is_long(self, problem: ScanProblem) -> bool:
         """Whether the code of an element is long."""
         return problem.precision is Precision.COMPENSATED or problem.is_in_words(self.limits.float64)
+
+
+def _fewest_columns(problem: ScanProblem) -> int:
+    """Return as many columns as are worth bands: two of the narrower ones."""
+    return 2 * _LANES * _FEW_VECTORS * _columns(problem)
+
+
+def _columns(problem: ScanProblem) -> int:
+    """Return the adjacent columns that an invocation takes at once: of integers, those of a vector of four words."""
+    return 4 if problem.element.kind == "float" else QUAD_BYTES // problem.element.itemsize
 
 
 def _count(slices: int) -> str:

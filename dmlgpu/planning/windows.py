@@ -27,6 +27,7 @@ __all__ = [
     "TILE",
     "Limits",
     "Range",
+    "SoftwareTraits",
     "Window",
     "byte_range",
     "chunk_sizes",
@@ -59,6 +60,43 @@ MIN_WORKGROUPS = 1
 
 
 @dataclass(frozen=True)
+class SoftwareTraits:
+    """What a driver on a CPU is like, as far as `software.SoftwarePolicy` depends on it.
+
+    Attributes
+    ----------
+    cores : int
+        How many workgroups it computes at a time.
+    blocks : bool
+        Whether an invocation of a chain takes whole blocks of 256 elements, where that compiles in a few seconds
+        (docs/kernels.md).
+    columns : bool
+        Whether an invocation takes many slices that are side by side, where that compiles in a few seconds
+        (docs/kernels.md).
+    near_elements : int
+        Up to so many elements of a tensor are near, in caches and in pages that are known, in whatever order they are
+        visited.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no core.
+    """
+
+    cores: int = 2
+    blocks: bool = False
+    columns: bool = False
+    near_elements: int = 2**19
+
+    def __post_init__(self) -> None:
+        if self.cores < 1:
+            raise ArgumentError(f"cores is {shown(self.cores)}, and plans need at least 1 cores: allow more")
+
+
+SOFTWARE_TRAITS = SoftwareTraits()
+
+
+@dataclass(frozen=True)
 class Limits:
     """What a plan must know of a device.
 
@@ -72,14 +110,8 @@ class Limits:
         The most workgroups in one dimension of a grid.
     software : bool
         Whether the adapter computes on the CPU.
-    cores : int
-        Of a software adapter: how many workgroups it computes at a time.
-    blocks : bool
-        Whether an invocation of a chain takes whole blocks of 256 elements, where that compiles in a few seconds
-        (docs/kernels.md).
-    columns : bool
-        Whether an invocation takes many slices that are side by side, where that compiles in a few seconds
-        (docs/kernels.md).
+    traits : SoftwareTraits
+        What its driver is like, if it does.
     dispatch_elements : int
         The most elements of a dispatch, and of a submission.
     opaque : bool
@@ -87,9 +119,6 @@ class Limits:
         (docs/kernels.md).
     float64 : bool
         Whether the device has 64-bit floats; without them float64 is computed on 32-bit words, with the same bits.
-    near_elements : int
-        Up to so many elements of a tensor are near, in caches and in pages that are known, in whatever order they are
-        visited.
     rows : int
         The most workgroups in the second dimension of a grid.
     tuning : Tuning
@@ -105,13 +134,10 @@ class Limits:
     offset_alignment: int = 256
     workgroups: int = 65_535
     software: bool = False
-    cores: int = 2
-    blocks: bool = False
-    columns: bool = False
+    traits: SoftwareTraits = SOFTWARE_TRAITS
     dispatch_elements: int = DISPATCH_ELEMENTS
     opaque: bool = True
     float64: bool = False
-    near_elements: int = 2**19
     rows: int = 65_535
     tuning: Tuning = DEFAULTS
 
@@ -126,7 +152,6 @@ class Limits:
             ("binding_bytes", max(MIN_BINDING_BYTES, 3 * align), "bytes of storage that a shader can bind"),
             ("workgroups", MIN_WORKGROUPS, "workgroups in a dimension of a grid"),
             ("rows", MIN_WORKGROUPS, "workgroups in a dimension of a grid"),
-            ("cores", 1, "cores"),
             ("dispatch_elements", 1, "elements in a dispatch"),
         ):
             value = getattr(self, name)

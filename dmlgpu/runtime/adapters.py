@@ -24,7 +24,7 @@ from ..errors import (
     shown,
     with_type,
 )
-from ..planning.windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Limits
+from ..planning.windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Limits, SoftwareTraits
 from .measured import usable_cores
 from .wgpu_private import MAPPABLE_FEATURE, claim_process, enumerate_adapters
 
@@ -299,9 +299,11 @@ def limits_of(gpu_device: Any, adapter: AdapterDescription) -> Limits:
         workgroups=granted["max-compute-workgroups-per-dimension"],
         rows=granted["max-compute-workgroups-per-dimension"],
         software=adapter.is_software,
-        cores=usable_cores(),
-        blocks=adapter.is_software and adapter.backend == "Vulkan",  # Mesa compiles them for OpenGL for 40 s
-        columns=adapter.is_lavapipe,
+        traits=SoftwareTraits(
+            cores=usable_cores(),
+            blocks=adapter.is_software and adapter.backend == "Vulkan",  # Mesa compiles them for OpenGL for 40 s
+            columns=adapter.is_lavapipe,
+        ),
         dispatch_elements=SOFTWARE_DISPATCH_ELEMENTS if adapter.is_software else DISPATCH_ELEMENTS,
         float64=all(feature in gpu_device.features for feature in _FLOAT64_FEATURES),
     )

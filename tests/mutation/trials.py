@@ -22,6 +22,7 @@ from dmlgpu.planning.problem import ScanProblem
 from dmlgpu.planning.scan import ScanPlanner
 from dmlgpu.runtime.device import Device
 
+from ..harness import changed
 from .cases import CopyCase
 
 __all__ = ["Trial", "files_of"]
@@ -88,7 +89,7 @@ class Trial:
             every = changes.get("withhold_every", 0)
             limits = device.limits if every else replace(device.limits, software=False)  # long windows, too
             return Plan.of(ScanPlanner(problem, limits, chunks=chunks).passes(self.case.kernel, every))
-        limits = replace(device.limits, **changes)
+        limits = changed(device.limits, **changes)
         one_buffer = self.case.placement.relation != "to"
         return plan_problem(problem, limits, one_buffer=one_buffer, kernel=self.case.kernel)
 
