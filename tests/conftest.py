@@ -11,6 +11,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from dmlgpu.runtime import device as device_module
 from dmlgpu.runtime.device import Device, default_device
@@ -18,6 +19,10 @@ from dmlgpu.runtime.wgpu_private import DEFAULT_LIMITS
 
 # What this machine's user has measured by `dmlgpu tune` changes no test.
 os.environ["DMLGPU_TUNING"] = "off"
+
+# No test depends on how long it takes: a busy machine makes any example slow.
+settings.register_profile("without deadlines", deadline=None)
+settings.load_profile("without deadlines")
 
 # A shell without job control has its background jobs ignore SIGINT and SIGQUIT, and nohup SIGHUP. The processes that
 # tests start would inherit that.
