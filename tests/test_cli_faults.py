@@ -47,6 +47,7 @@ def cut(folder: Path) -> None:
 def others(folder: Path) -> None:
     np.savez(folder / "x.npz", a=X, b=TABLE_2)
     pq.write_table(pa.table({"a": X, "b": ["1", "2", None, "4", "5"]}), folder / "x.parquet")
+    (folder / "x.csv").write_text(TABLE)
     (folder / "y.npz").write_bytes(b"old")
 
 
@@ -68,6 +69,7 @@ SCENARIOS: Mapping[str, tuple[Callable[[Path], None], str]] = {
     "an array in blocks": (cut, "cumsum x.npy --axis 1 -o y.npy"),
     "an archive by parts": (others, "cumsum x.npz --axis 0 -o y.npz"),
     "a table by parts": (others, "cumsum x.parquet --axis 0 -o y.parquet"),
+    "a table of text by parts": (others, "cumsum x.csv --axis 0 -o y.csv"),
     "an array in blocks, resumed": (cut, "cumsum x.npy --axis 1 -o y.npy --resume"),
 }
 

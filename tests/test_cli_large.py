@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dmlgpu
-from dmlgpu.cli import console, files, stream
+from dmlgpu.cli import console, files, operators, stream
 from dmlgpu.cli.stream import Block, Cube, Place
 
 from .cli_runner import Run, bits, environment, one_line, process, runner
@@ -439,7 +439,7 @@ def test_an_archive_larger_than_the_memory(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems count in other ways")
-@pytest.mark.parametrize("kind", ["npz", "parquet"])
+@pytest.mark.parametrize("kind", ["npz", "parquet", "csv"])
 def test_the_memory_stays_below_its_limit_in_other_formats(tmp_path: Path, kind: str) -> None:
     """Against a run on a few rows in blocks, too."""
     peaks = []
@@ -448,6 +448,9 @@ def test_the_memory_stays_below_its_limit_in_other_formats(tmp_path: Path, kind:
         source = f"x.{kind}"
         if kind == "npz":
             np.savez_compressed(tmp_path / source, x)
+        elif kind == "csv":
+            line = ",".join(map(repr, x[0].tolist())) + "\n"
+            (tmp_path / source).write_text(line * (rows * x.itemsize * 8 // len(line)))
         else:
             pq.write_table(pa.table({str(i): x[:, i] for i in range(8)}), tmp_path / source)
         command = ("cumsum", source, "--axis", "0", "-o", f"y.{kind}", "--memory", "32MiB" if rows > 9000 else "1MiB")
@@ -542,6 +545,117 @@ def test_a_damaged_parquet_file_leaves_nothing(run: Run, offset: int) -> None:
     assert (leftovers(Path()), os.path.exists("y.parquet")) == ([], False)
 
 
+def csv_of(rows: int, columns: dict[str, Any], end: str = "\n", separator: str = ",", names: bool = True) -> bytes:
+    """Return a .csv file whose cells are made of rows' numbers."""
+    lines = [separator.join(columns)] if names else []
+    lines += [separator.join(str(made(i)) for made in columns.values()) for i in range(rows)]
+    return end.join([*lines, ""]).encode()
+
+
+LATE = 29_000
+"""A row that is in none of the first blocks, of 16 KiB each."""
+TABLES_OF_TEXT: dict[str, tuple[bytes, list[str]]] = {
+    "integers and decimals": (csv_of(30_000, {"a": lambda i: i, "b": lambda i: i / 7, "who": lambda i: f"n{i}"}), []),
+    "a decimal late": (csv_of(30_000, {"a": lambda i: "2.5" if i == LATE else -i, "b": lambda i: -0.0}), []),
+    "negative zeros": (csv_of(30_000, {"a": lambda i: "2.5" if i == LATE else "-0", "b": lambda i: "-0"}), []),
+    "an unsigned one late": (csv_of(30_000, {"a": lambda i: 2**63 + 1 if i == LATE else 0}), []),
+    "spaces and signs": (csv_of(30_000, {"a": lambda i: f" +{i}", "b": lambda i: f"\t{i}e-2 "}), []),
+    "wide integers beside decimals": (csv_of(30_000, {"a": lambda i: 2**70 if i == LATE else 0.5}), []),
+    "empty cells": (csv_of(30_000, {"a": lambda i: "" if i > 5000 else i, "b": lambda i: "x"}), ["--missing", "7"]),
+    "empty cells as decimals": (
+        csv_of(30_000, {"a": lambda i: "" if i < 9000 else i, "b": lambda i: 1}),
+        ["--missing", "nan"],
+    ),
+    "no header": (csv_of(30_000, {"a": lambda i: i, "b": lambda i: i}, names=False), []),
+    "another dialect": (csv_of(30_000, {"a;b": lambda i: f"{i};x,y"}, "\r\n"), []),
+    "a mark": (b"\xef\xbb\xbf" + csv_of(30_000, {"a\tb": lambda i: f"{i}\tx"}), []),
+    "quotes": (csv_of(30_000, {"a": lambda i: i, "t": lambda i: f'"say ""{i}"",\nplease"'}), []),
+    "returns in quotes": (csv_of(30_000, {"a": lambda i: i, "t": lambda i: '"a\r\nb"' if i == LATE else "c"}), []),
+    "blank lines at the end": (csv_of(30_000, {"a": lambda i: i}) + b"\n\r\n\n" * 9000, []),
+    "no line feed at the end": (csv_of(30_000, {"a": lambda i: i})[:-1], []),
+    "chosen columns": (csv_of(30_000, {"a": lambda i: f"00{i}", "b": lambda i: i}), ["--columns", "a"]),
+    "codes": (csv_of(30_000, {"a": lambda i: f"00{i}", "b": lambda i: i}), []),
+    "names of years": (csv_of(30_000, {"who": lambda i: "a", "2019": lambda i: i}), ["--header", "yes"]),
+    "an identity": (csv_of(30_000, {"a": lambda i: i, "who": lambda i: "a"}), ["--include-initial"]),
+    "letters": (csv_of(30_000, {"ä": lambda i: i, "who": lambda i: "žluťoučký"}), []),
+}
+
+
+@pytest.mark.parametrize("case", TABLES_OF_TEXT)
+def test_a_csv_file_by_parts_is_as_in_memory(
+    run: Run, device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    content, options = TABLES_OF_TEXT[case]
+    Path("x.csv").write_bytes(content)
+    results = []
+    for is_large in (False, True):
+        monkeypatch.setattr(operators, "_is_large", lambda *_, is_large=is_large: is_large)
+        status, out, err = run("cumsum", "x.csv", "-o", "y.csv", "--memory", "1MiB", *options)
+        assert (status, err) == (0, "")
+        results.append((out, Path("y.csv").read_bytes()))
+    assert results[0] == results[1]
+    assert leftovers(Path()) == []
+
+
+ROWS = {"a": lambda i: i, "who": lambda i: "x"}
+WRONG_TABLES: dict[str, tuple[bytes, list[str]]] = {
+    "a word late": (csv_of(30_000, {"a": lambda i: "none" if i == LATE else i}), []),
+    "words first": (csv_of(30_000, {"a": lambda i: "none" if i < LATE else i}), []),
+    "an empty cell late": (csv_of(30_000, {"a": lambda i: "" if i == LATE else i}), []),
+    "a code late": (csv_of(30_000, {"a": lambda i: "01" if i == LATE else i}), []),
+    "an integer too wide": (csv_of(30_000, {"a": lambda i: 2**64 if i == LATE else i}), []),
+    "unsigned and negative": (csv_of(30_000, {"a": lambda i: 2**63 if i == 5 else -i}), []),
+    "an integer without a float64": (csv_of(30_000, {"a": lambda i: 2**53 + 1 if i == LATE else i / 2}), []),
+    "a number beyond float64": (csv_of(30_000, {"a": lambda i: "1e999" if i == LATE else i / 2}), []),
+    "a row too long": (csv_of(LATE, ROWS) + b"1,2,3\n" + csv_of(9000, ROWS, names=False), []),
+    "a row too long at a block's start": (csv_of(LATE, ROWS) + b"1,2,3\n" * 9000, []),
+    "a blank line": (csv_of(LATE, ROWS) + b"\n" + csv_of(9000, ROWS, names=False), []),
+    "many blank lines": (csv_of(LATE, ROWS) + b"\n" * 40_000 + csv_of(9000, ROWS, names=False), []),
+    "another encoding": (csv_of(30_000, {"a": lambda i: i, "who": lambda i: "x"}) + b"3,\xe4\n", []),
+    "no numbers": (csv_of(30_000, {"a": lambda i: f"0{i}", "who": lambda i: "x"}), []),
+    "no rows": (b"a,b\n", []),
+    "nothing": (b"\n" * 40_000, []),
+    "no such column": (csv_of(30_000, ROWS), ["--columns", "z"]),
+    "a column of words": (csv_of(30_000, ROWS), ["--columns", "who"]),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_TABLES)
+def test_a_wrong_csv_file_by_parts_has_the_errors_of_one_in_memory(
+    run: Run, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    content, options = WRONG_TABLES[case]
+    Path("x.csv").write_bytes(content)
+    said = []
+    for is_large in (False, True):
+        monkeypatch.setattr(operators, "_is_large", lambda *_, is_large=is_large: is_large)
+        status, out, err = run("cumsum", "x.csv", "-o", "y.csv", "--memory", "1MiB", *options)
+        assert (status, out, os.path.exists("y.csv")) == (2, "", False)
+        said.append(one_line(err))
+    assert said[0] == said[1]
+    assert leftovers(Path()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            csv_of(30_000, {"who": lambda i: "a", "2019": lambda i: i}),
+            "x.csv: line 1 has numbers and words, and whether",
+        ),
+        (csv_of(30_000, {"a": lambda i: i, "b": lambda i: 'x"y'}), "x.csv has quotes within cells between lines 1 and"),
+    ],
+)
+def test_csv_files_that_only_go_in_memory(run: Run, monkeypatch: pytest.MonkeyPatch, content: bytes, said: str) -> None:
+    Path("x.csv").write_bytes(content)
+    monkeypatch.setattr(operators, "_is_large", lambda *_: True)
+    status, out, err = run("cumsum", "x.csv", "-o", "y.csv")
+    assert (status, out) == (2, "")
+    assert said in one_line(err)
+    monkeypatch.setattr(operators, "_is_large", lambda *_: False)
+    assert run("cumsum", "x.csv", "-o", "y.csv").status == 0
+
+
 # What is shown
 
 
@@ -590,10 +704,7 @@ def test_progress_is_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys
             "cumsum x.csv --memory 1MiB",
             "x.csv has 2000001 bytes, is read whole for a summary, and --memory allows 1048576",
         ),
-        (
-            "cumsum x.csv -o y.csv --memory 1MiB",
-            "is read whole because the types of its columns follow from all of their",
-        ),
+        ("cumsum x.csv -o y.parquet --memory 1MiB", "is read whole on its way to another format, .parquet, and"),
         ("cumsum x.parquet -o y.csv --memory 1MiB", "is read whole on its way to another format, .csv, and --memory"),
         ("cumsum x.parquet -o y.parquet --reverse --memory 1MiB", "is read whole with --reverse, because its rows are"),
         ("cumsum x.parquet -o y.parquet --axis 1 --memory 1MiB", "is read whole along axis 1, and --memory allows"),

@@ -9,10 +9,12 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
@@ -24,11 +26,12 @@ import pyarrow.compute
 import pyarrow.csv
 
 from .console import CommandError, count
-from .files import reading
-from .numerals import CODE, NUMBER, Pattern, numbers_of, shown, texts_of
+from .files import RawFile, reading
+from .numerals import CODE, NUMBER, Pattern, floats_of, numbers_of, other_than_number, shown, texts_of, too_wide
 from .table import Column, Dialect, Table, chosen_columns
+from .table_stream import Blocks, Cells, Writer
 
-__all__ = ["read_table", "write_table"]
+__all__ = ["open_blocks", "read_table", "write_table"]
 
 Header = Literal["auto", "yes", "no"]
 
@@ -112,12 +115,16 @@ def read_table(
         found = tuple(pool.map(column, range(len(columns))))
     table = Table(found, has_header, source.dialect)
     if not table.numeric:
-        has_codes = any(CODE.fits(cells[-1].as_py()) for cells in columns)
-        raise CommandError(
-            f"{path} has no column of numbers; its cells are separated by {source.dialect.delimiter!r}, and a decimal "
-            f"point is written as '.'{_HINT if has_codes else ''}"
-        )
+        raise _no_numbers(source, columns)
     return table
+
+
+def _no_numbers(source: _Source, columns: Sequence[Any]) -> CommandError:
+    has_codes = any(CODE.fits(cells[-1].as_py()) for cells in columns)
+    return CommandError(
+        f"{source.path} has no column of numbers; its cells are separated by {source.dialect.delimiter!r}, and a "
+        f"decimal point is written as '.'{_HINT if has_codes else ''}"
+    )
 
 
 def _has_numbers_for_names(first: Sequence[str], columns: Sequence[Any]) -> bool:
@@ -217,15 +224,20 @@ class _Source:
         How it is written, as its first line tells.
     """
 
-    def __init__(self, path: Path, content: bytes | bytearray) -> None:
+    def __init__(
+        self, path: Path, content: bytes | bytearray, lines_before: int = 0, dialect: Dialect | None = None
+    ) -> None:
         self.path = path
-        self._content = content
-        self._text_at = len(_BOM) if content.startswith(_BOM) else 0
+        self._content, self._lines_before = content, lines_before
+        self._text_at = len(_BOM) if content.startswith(_BOM) and not lines_before else 0
+        self.dialect = dialect or self._dialect()
+
+    def _dialect(self) -> Dialect:
         with self._text() as text:
             first = text.readline()
         bare = re.sub('"[^"]*"', "", first)
         delimiter = max(",", ";", "\t", key=bare.count)
-        self.dialect = Dialect(delimiter, "\r\n" if first.endswith("\r\n") else "\n", content.startswith(_BOM))
+        return Dialect(delimiter, "\r\n" if first.endswith("\r\n") else "\n", self._content.startswith(_BOM))
 
     def _text(self) -> io.TextIOWrapper:
         return io.TextIOWrapper(self._file(len(self._content)), encoding="utf-8", newline="")
@@ -233,6 +245,16 @@ class _Source:
     def _file(self, end: int) -> Any:
         """Return the text, up to an end, as a file of bytes that are not copied."""
         return pyarrow.BufferReader(pyarrow.py_buffer(self._content).slice(self._text_at, end - self._text_at))
+
+    @property
+    def has_plain_quotes(self) -> bool:
+        """Whether quotes are nowhere but around cells."""
+        return _quotes_are_plain(self._content, self._text_at, self.dialect.delimiter)
+
+    @property
+    def may_have_returns(self) -> bool:
+        """Whether a cell may have a carriage return: without quotes they end lines."""
+        return b'"' in self._content and b"\r" in self._content
 
     def columns(self) -> list[Any]:
         """Return the columns as arrays of strings, with the header's cells if there is one."""
@@ -290,7 +312,7 @@ class _Source:
             reader = csv.reader(text, delimiter=self.dialect.delimiter, strict=True)
             try:
                 for row in reader:
-                    line = reader.line_num
+                    line = self._lines_before + reader.line_num
                     if not row:
                         blank = blank or line
                         continue
@@ -300,10 +322,10 @@ class _Source:
                         raise CommandError(
                             f"{self.path}, line {line} has {count(len(row), 'cell')} where line {first} has {cells}"
                         )
-                    first, cells = first or line, len(row)
+                    first, cells = first or (1 if self._lines_before else line), len(row)
                     yield line, row
             except csv.Error as error:
-                raise CommandError(f"{self.path}, line {reader.line_num}: {error}") from None
+                raise CommandError(f"{self.path}, line {self._lines_before + reader.line_num}: {error}") from None
 
 
 def _total(lengths: Any) -> int:
@@ -324,6 +346,240 @@ def _quotes_are_plain(content: bytes | bytearray, start: int, delimiter: str) ->
     borders = np.frombuffer(f'{delimiter}\r\n"'.encode(), np.uint8)
     beside = np.concatenate([characters[places[::2] - 1], characters[places[1::2] + 1]])
     return places.size % 2 == 0 and bool(np.isin(beside, borders).all())
+
+
+# Some rows at a time
+
+
+_SHARE = 64
+"""Parts of the memory, of which a block of text takes one: cells, their numbers on host and device, and results as text
+take many times its bytes."""
+
+
+@contextmanager
+def open_blocks(
+    path: Path, memory: int, header: Header, only: Sequence[str] | None, missing: str | None
+) -> Iterator[Blocks]:
+    """Open a .csv file to read some rows at a time, for so many bytes of memory; else as `read_table`.
+
+    All of it is read once before, because what a column is follows from all of its cells.
+
+    Raises
+    ------
+    CommandError
+        As for `read_table`, and if whether the first line is a header follows from all others.
+    """
+    with reading(path) as file:
+        yield _CsvBlocks(path, file, max(1 << 14, memory // _SHARE), header, only, missing)
+
+
+class _CsvBlocks:
+    """A .csv file whose columns of numbers are those that `read_table` finds."""
+
+    def __init__(
+        self, path: Path, file: RawFile, most: int, header: Header, only: Sequence[str] | None, missing: str | None
+    ) -> None:
+        self.path, self.size = path, os.fstat(file.fileno()).st_size
+        self._file, self._most, self._missing = file, most, missing
+        self._named = only is not None
+        self.rows = 0
+        self._dialect: Dialect | None = None
+        self._has_returns = False
+        found: list[_Kind] = []
+        for source, columns in self._sources():
+            if not found:
+                self._begin(source, columns, header, only)
+                found = [_Kind() for _ in columns]
+            cells = self._below_header(columns)
+            self.rows += len(cells[0])
+            for i in self._chosen:
+                found[i].see(cells[i], self._place(source, i), self._named, missing)
+            if source.may_have_returns:
+                fit = (pyarrow.compute.any(pyarrow.compute.match_substring(each, "\r")) for each in columns)
+                self._has_returns |= any(some.as_py() for some in fit)
+            last = source, cells
+        if not found:
+            raise CommandError(f"{path} holds nothing but blank lines")
+        if not self.rows:
+            raise CommandError(f"{path} has no rows below its header; if line 1 is data, say --header no")
+        types = {i: found[i].dtype() for i in sorted(self._chosen)}
+        self.numbers: Mapping[int, np.dtype[Any]] = {i: dtype for i, dtype in types.items() if dtype is not None}
+        if not self.numbers:
+            raise _no_numbers(*last)
+
+    def _begin(self, source: _Source, columns: Sequence[Any], header: Header, only: Sequence[str] | None) -> None:
+        """Find out what the first line is."""
+        first = [cells[0].as_py() for cells in columns]
+        numbers = [NUMBER.fits(cell) for cell in first]
+        if header == "auto" and any(numbers) and not all(numbers):
+            raise CommandError(
+                f"{self.path}: line 1 has numbers and words, and whether it is a header follows from all other lines, "
+                "which --memory has no room for; say --header yes or --header no"
+            )
+        self._header = header == "yes" or (header == "auto" and not any(numbers))
+        self._dialect, self.columns = source.dialect, len(columns)
+        self._names = first if self._header else [str(i + 1) for i in range(len(first))]
+        self._chosen = chosen_columns(self.path, self._names, only)
+        self._first_line = True
+
+    def _below_header(self, columns: Sequence[Any]) -> Sequence[Any]:
+        if self._header and self._first_line:
+            columns = [cells.slice(1) for cells in columns]
+            self._skipped = 1
+        else:
+            self._skipped = 0
+        self._first_line = False
+        return columns
+
+    def _place(self, source: _Source, i: int) -> _Place:
+        name = self._names[i]
+        return _Place(source, self._skipped, shown(name) if self._header and name else f"number {i + 1}")
+
+    def blocks(self) -> Iterator[Sequence[Cells]]:
+        """Yield rows, one block after the other."""
+        self._first_line = True
+        for source, columns in self._sources():
+            cells = list(self._below_header(columns))
+            if not len(cells[0]):
+                continue
+            for i, dtype in self.numbers.items():
+                place = self._place(source, i)
+                if dtype.kind == "f":
+                    cells[i] = floats_of(cells[i], place.error, self._missing)
+                else:
+                    found = numbers_of(cells[i], place.error, True, self._missing)
+                    assert found is not None
+                    cells[i] = found.astype(dtype)
+            yield cells
+
+    @contextmanager
+    def writer(self, file: IO[bytes], types: Mapping[int, np.dtype[Any]]) -> Iterator[Writer]:
+        """Return what writes a table like this one."""
+        rows: _Rows | None = None
+
+        def write(columns: Sequence[Cells]) -> None:
+            nonlocal rows
+            texts = [texts_of(cells) if isinstance(cells, np.ndarray) else cells.to_pylist() for cells in columns]
+            if not texts[0]:
+                return
+            if rows is None:
+                assert self._dialect is not None
+                first = self._names if self._header else [texts[i][0] for i in range(len(texts)) if i not in types]
+                quoted = self._has_returns or _looks_otherwise(first, self._dialect)
+                rows = _Rows(file, self._dialect, self._names if self._header else None, quoted)
+            rows.write(texts)
+
+        yield write
+
+    def _sources(self) -> Iterator[tuple[_Source, list[Any]]]:
+        """Read all lines from the first on, and yield blocks of whole ones with their columns."""
+        self._file.seek(0)
+        lines, rest, ended = 0, b"", False
+        while not ended:
+            piece = self._file.read(self._most) or b""
+            ended = not piece
+            rest += piece
+            if not lines and _wide_encoding(rest[:4]):
+                raise _not_utf8(self.path, 0, rest[:4], 0)
+            end = len(rest) if ended else _end_of_lines(rest)
+            if not end and len(rest) > _LONGEST_LINE:
+                raise CommandError(
+                    f"{self.path}, line {lines + 1} has more than {_LONGEST_LINE} bytes; it is no line of a table"
+                )
+            text, rest = rest[:end], rest[end:]
+            if not text.strip(b"\r\n"):
+                continue  # blank lines at the end, of which nothing follows
+            try:
+                if not text.isascii():
+                    text.decode()
+            except UnicodeDecodeError as error:
+                read = lines + text.count(b"\n", 0, error.start)
+                raise _not_utf8(self.path, read, text[:4], text[error.start]) from None
+            source = _Source(self.path, text, lines, self._dialect)
+            if not source.has_plain_quotes:
+                raise CommandError(
+                    f"{self.path} has quotes within cells between lines {lines + 1} and {lines + text.count(10)}, so "
+                    "that rows are found only one after the other, and is larger than --memory: allow more"
+                )
+            columns = source.columns()
+            if self._dialect is not None and len(columns) != self.columns:
+                raise CommandError(
+                    f"{self.path}, line {lines + 1} has {count(len(columns), 'cell')} where line 1 has {self.columns}"
+                )
+            yield source, columns
+            lines += text.count(b"\n")
+
+
+def _end_of_lines(text: bytes) -> int:
+    """Return where the last whole line ends that a row may end with, before blank lines; 0 if there is none."""
+    if b'"' in text:
+        characters = np.frombuffer(text, np.uint8)
+        ends, quotes = np.flatnonzero(characters == 10), np.flatnonzero(characters == ord('"'))
+        outside = ends[np.searchsorted(quotes, ends) % 2 == 0]
+        end = int(outside[-1]) + 1 if outside.size else 0
+    else:
+        end = text.rfind(b"\n") + 1
+    kept = len(text[:end].rstrip(b"\r\n"))
+    return kept + (2 if text[kept : kept + 2] == b"\r\n" else 1) if kept else 0
+
+
+class _Kind:
+    """What a column is, from what its cells are in one block after the other."""
+
+    def __init__(self) -> None:
+        self._words: CommandError | None = None
+        self._is_number = self._is_float = self._is_negative = False
+        self._wide: CommandError | None = None
+        self._unsigned: CommandError | None = None
+
+    def see(self, cells: Any, place: _Place, named: bool, missing: str | None) -> None:
+        """Look at the cells of a block."""
+        if not len(cells):
+            return
+
+        def error(row: int, problem: str) -> CommandError:
+            made = place.error(row, problem)
+            return _TooWideError(str(made)) if "does not fit in 64 bits" in problem else made
+
+        try:
+            values = numbers_of(cells, error, named, missing)
+            if values is None:
+                word = other_than_number(cells, missing)
+                if word is None:  # all are empty, and stand for a number
+                    values = numbers_of(cells, error, True, missing)
+                elif self._words is None:
+                    self._words = place.error(*word)
+        except _TooWideError as wide:
+            self._is_number, self._wide = True, self._wide or wide
+            return
+        except CommandError as wrong:
+            raise (self._words or wrong) from None  # the first word among the column's numbers
+        if values is None:
+            return
+        self._is_number = True
+        self._is_float |= values.dtype.kind == "f"
+        self._is_negative |= values.dtype.kind == "i" and bool(values.min() < 0)
+        if values.dtype.kind == "u" and self._unsigned is None:
+            row = int(np.argmax(values > np.iinfo(np.int64).max))
+            self._unsigned = place.error(row, too_wide(cells[row].as_py()))
+
+    def dtype(self) -> np.dtype[Any] | None:
+        """Return the type of all cells, or None if none is a number."""
+        if not self._is_number:
+            return None
+        if self._words is not None:
+            raise self._words
+        if self._is_float:
+            return np.dtype(np.float64)
+        if self._wide is not None:
+            raise self._wide
+        if self._unsigned is not None and self._is_negative:
+            raise self._unsigned
+        return np.dtype(np.int64 if self._unsigned is None else np.uint64)
+
+
+class _TooWideError(CommandError):
+    """An integer has no type, which matters where all others are integers, too."""
 
 
 # Cells
@@ -353,30 +609,41 @@ def write_table(file: IO[bytes], table: Table) -> None:
     CommandError
         If such a column has a type without text.
     """
-    if table.dialect.mark:
-        file.write(_BOM)
     texts = {i: _kept(column) for i, column in enumerate(table.columns) if column.numbers is None}
     names = [column.name for column in table.columns]
-    text = io.StringIO(newline="")
-    writer = csv.writer(
-        text,
-        delimiter=table.dialect.delimiter,
-        lineterminator=table.dialect.line_end,
-        quoting=csv.QUOTE_ALL if _is_ambiguous(table, names, texts) else csv.QUOTE_MINIMAL,
-    )
-    if table.header:
-        writer.writerow(names)
+    rows = _Rows(file, table.dialect, names if table.header else None, _is_ambiguous(table, names, texts))
     for start in range(0, table.rows, _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
-        cells = [
-            texts[i][part] if column.numbers is None else texts_of(column.numbers[part])
-            for i, column in enumerate(table.columns)
-        ]
-        writer.writerows(zip(*cells, strict=True))
-        file.write(text.getvalue().encode())
-        text.seek(0)
-        text.truncate()
-    file.write(text.getvalue().encode())
+        rows.write(
+            [
+                texts[i][part] if column.numbers is None else texts_of(column.numbers[part])
+                for i, column in enumerate(table.columns)
+            ]
+        )
+
+
+class _Rows:
+    """Writes rows of text, after the mark and the header if there are any."""
+
+    def __init__(self, file: IO[bytes], dialect: Dialect, header: Sequence[str] | None, quoted: bool) -> None:
+        self._file, self._text = file, io.StringIO(newline="")
+        self._writer = csv.writer(
+            self._text,
+            delimiter=dialect.delimiter,
+            lineterminator=dialect.line_end,
+            quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL,
+        )
+        if dialect.mark:
+            file.write(_BOM)
+        if header is not None:
+            self.write([[name] for name in header])
+
+    def write(self, columns: Sequence[Sequence[str]]) -> None:
+        """Write the cells of columns."""
+        self._writer.writerows(zip(*columns, strict=True))
+        self._file.write(self._text.getvalue().encode())
+        self._text.seek(0)
+        self._text.truncate()
 
 
 def _kept(column: Column) -> list[str]:
@@ -399,7 +666,12 @@ def _is_ambiguous(table: Table, names: Sequence[str], texts: Mapping[int, list[s
     return is not one of them, and another delimiter in the first line could be taken for the file's.
     """
     first = names if table.header else [cells[0] for cells in texts.values() if cells]
-    others = {",", ";", "\t"} - {table.dialect.delimiter}
-    return any(other in cell for cell in first for other in others) or any(
+    return _looks_otherwise(first, table.dialect) or any(
         "\r" in cell for cells in [names, *texts.values()] for cell in cells
     )
+
+
+def _looks_otherwise(first: Sequence[str], dialect: Dialect) -> bool:
+    """Whether another delimiter in the cells of the first line could be taken for the file's."""
+    others = {",", ";", "\t"} - {dialect.delimiter}
+    return any(other in cell for cell in first for other in others)

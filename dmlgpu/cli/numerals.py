@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 
 from .console import CommandError
 
-__all__ = ["CODE", "NUMBER", "Pattern", "numbers_of", "shown", "texts_of"]
+__all__ = [
+    "CODE",
+    "NUMBER",
+    "Pattern",
+    "floats_of",
+    "numbers_of",
+    "other_than_number",
+    "shown",
+    "texts_of",
+    "too_wide",
+]
 
 Error = Callable[[int, str], CommandError]
 """Makes an error of a cell's row and what is wrong with it."""
@@ -76,6 +86,28 @@ def numbers_of(cells: Any, error: Error, named: bool, missing: str | None) -> ND
         raise error(row, _not_a_number(cells[row].as_py()))
     if compute.all(_INTEGER.fit(cells)).as_py():
         return _integers(cells, error)
+    return _floats(cells, error)
+
+
+def floats_of(cells: Any, error: Error, missing: str | None) -> NDArray[np.float64]:
+    """Convert cells, all of which are numbers or empty, to float64, also where all are integers."""
+    if missing is not None:
+        empty = pyarrow.compute.equal(pyarrow.compute.utf8_trim(cells, " \t"), "")
+        cells = pyarrow.compute.if_else(empty, missing, cells)
+    return _floats(cells, error)
+
+
+def other_than_number(cells: Any, missing: str | None) -> tuple[int, str] | None:
+    """Return the row of the first cell that is no number, and what is wrong with it; None if there is none."""
+    compute = pyarrow.compute
+    fit = compute.and_not(NUMBER.fit(cells), CODE.fit(cells))
+    if missing is not None:
+        fit = compute.or_(fit, compute.equal(compute.utf8_trim(cells, " \t"), ""))
+    row = compute.index(fit, False).as_py()
+    return None if row < 0 else (row, _not_a_number(cells[row].as_py()))
+
+
+def _floats(cells: Any, error: Error) -> NDArray[np.float64]:
     values = _cast(cells, pyarrow.float64())
     if values is None:  # it reads no spaces
         values = np.array(list(map(float, cells.to_pylist())), np.float64)
@@ -199,10 +231,13 @@ def _integers(column: Any, error: Error) -> NDArray[Any]:
             if info.min <= low and high <= info.max:
                 return np.array(values, kind)
     row = next(i for i, value in enumerate(values) if not -(2**63) <= value < 2**63) if long is None else long
-    raise error(
-        row,
-        f"{shown(cells[row])} does not fit in 64 bits; write it with a decimal point, or leave the column out with "
-        "--columns",
+    raise error(row, too_wide(cells[row]))
+
+
+def too_wide(cell: str) -> str:
+    """Say that an integer has no type."""
+    return (
+        f"{shown(cell)} does not fit in 64 bits; write it with a decimal point, or leave the column out with --columns"
     )
 
 

@@ -49,6 +49,8 @@ _LEAST_MEMORY = 1 << 20
 """A block of four tiles of the widest elements, with its results."""
 _MOST_TIMES = 18
 """How often its bytes an array can need at most: twice one byte an element, and a result of eight."""
+_TEXT_TIMES = 8
+"""The same of a .csv file, about."""
 _UNITS = {"": 1, **{f"{prefix}B": 1000**n for n, prefix in enumerate("KMGT", 1)}}
 _UNITS |= {f"{prefix}{end}": 1024**n for n, prefix in enumerate("KMGT", 1) for end in ("iB", "i", "")} | {"B": 1}
 
@@ -107,10 +109,10 @@ _FILES = """\
   .csv and .parquet files need the extra 'cli' of dmlgpu, which brings pyarrow:
   python -m pip install 'dmlgpu[cli]'
 
-  With -o, the arrays of a large .npz file, and large .parquet files down their
-  rows into .parquet files, go block by block like .npy files, but without
-  --resume. .csv files are read whole: --memory, if it is given, is the most
-  that they may take.
+  With -o, the arrays of a large .npz file, and large tables down their rows
+  into tables of the same format, go block by block like .npy files, but without
+  --resume. Others are read whole: --memory, if it is given, is the most that
+  they may take. A large .csv file is read twice, first for its columns' types.
 
 output files:
   A result is written beside its place, flushed to the disk and then renamed:
@@ -341,8 +343,6 @@ def _why_whole(kind: Format, target: Path | None, written: Format, arguments: Na
         return ""
     if target is None:
         return "for a summary"
-    if kind == "csv":
-        return "because the types of its columns follow from all of their cells"
     if kind != written:
         return f"on its way to another format, .{written}"
     if getattr(arguments, "reverse", False):
@@ -361,7 +361,7 @@ def _is_large(source: Path, kind: Format, arguments: Namespace) -> bool:
     size = archive_bytes(source) if kind == "npz" else os.stat(source).st_size
     if kind == "parquet":
         size = max(size, _table_files(kind).table_bytes(source))
-    return _MOST_TIMES * size > (arguments.memory or _MEMORY)
+    return (_TEXT_TIMES if kind == "csv" else _MOST_TIMES) * size > (arguments.memory or _MEMORY)
 
 
 def _run_whole(source: Path, kind: Format, target: Path | None, arguments: Namespace) -> tuple[Result, Device]:
@@ -375,11 +375,15 @@ def _run_whole(source: Path, kind: Format, target: Path | None, arguments: Names
 def _run_blocks(source: Path, kind: Format, target: Path, arguments: Namespace) -> tuple[str, Device]:
     """Compute a file block by block; return what the result is."""
     memory = arguments.memory or _MEMORY
-    if kind == "parquet":
+    if kind in ("csv", "parquet"):
         from .table_stream import stream_table
 
-        _refuse_header(source, arguments)
-        table = _table_files(kind).open_blocks(source, memory, arguments.columns, arguments.missing)
+        options = [arguments.columns, arguments.missing]
+        if kind == "parquet":
+            _refuse_header(source, arguments)
+        else:
+            options.insert(0, arguments.header)
+        table = _table_files(kind).open_blocks(source, memory, *options)
         task, device = _task(arguments)
         return stream_table(table, target, task, arguments.command != "round"), device
     _refuse_table_options(source, arguments)
