@@ -109,6 +109,12 @@ def scans() -> Iterator[Case]:
         # Single runs, which are packed on software devices, and windows inside tiles and runs.
         packed = Layout.packed((2**28 // 3, 3))
         yield Case(f"{name} packed", scan_problem(element, Operator.SUM, packed, packed, axis=1), SOFTWARE)
+        for length in (3, 90):
+            blocks = Layout.packed((MAX_BINDING_BYTES // element.itemsize // length, length))
+            problem = scan_problem(element, Operator.SUM, blocks, blocks, axis=1)
+            yield Case(f"{name} blocks", problem, replace(GPU, float64=True))
+            if name in ("uint8", "float32"):
+                yield Case(f"{name} blocks in place", problem, GPU, True)
         for length in (3, 16):
             short = to_the_end((2**16, length), 0, element.itemsize, 16)
             yield Case(f"{name} short", scan_problem(element, Operator.SUM, short, short, axis=1), GPU)
@@ -283,6 +289,7 @@ def test_every_access_of_every_kernel_is_tried() -> None:
     pieces = {piece for _, slots in ran for piece in slots}
     assert {("output", "packed"), ("output", "owned"), ("output", "quads")} <= pieces
     assert {("tile", "blocks"), ("tile", "runs"), ("tile", "staged")} <= pieces
+    assert {("stage", "words"), ("stage", "packed")} <= pieces
     assert {
         ("input", f"{way}{quads}") for way in ("separate", "shared", "in_output") for quads in ("", "_quads")
     } <= pieces

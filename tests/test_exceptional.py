@@ -77,6 +77,19 @@ def test_rows_of_whole_vectors(device: Device, kernel: str, dtype: str) -> None:
         check_scan(device, x, operator, 1, **problem)
 
 
+@pytest.mark.parametrize("operator", ["sum", "product"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_in_blocks(device: Device, dtype: str, operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exceptional slice of a workgroup is a left fold; those beside it, of which it shares words, are not."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
+    for length, exclusive in product((16, 17, 49, 256), (False, True)):
+        x = np.repeat(strewn(length, operator, dtype), 8, axis=0)
+        x[1::2] = numbers((len(x) // 2, length), dtype, operator)
+        place = Layout.packed(x.shape)
+        check_scan(device, x, operator, 1, exclusive=exclusive)
+        check_scan(device, x, operator, 1, exclusive=exclusive, source=place, target=place)
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_along_the_first_axis(device: Device, kernel: str) -> None:
     for operator in ("sum", "product"):

@@ -79,6 +79,8 @@ def cases() -> list[Case]:
         found += [Case(f"{name} packed", scan(name, (2**16 // 3 + 3, 3), 1), SOFTWARE, sectors=False)]
         found += [Case(f"{name} bands", scan(name, (320, 2048 if name == "uint8" else 512), 0), FAR)]
         found += [Case(f"{name} strips", scan(name, (320, 512), 0))]
+        found += [Case(f"{name} blocks", scan(name, (336, 96), 1))]
+        found += [Case(f"{name} blocks of runs", scan(name, (2**16 // 3 + 3, 3), 1), sectors=False)]
     found += [Case("wide strips", scan("float32", (129, 4096), 0), sectors=False)]
     found += [Case("strips of tiles", scan("float32", (TILE + 512, 64), 0), kernel="strips")]
     for name in ("float32", "uint8", "int64"):
@@ -86,7 +88,7 @@ def cases() -> list[Case]:
         found += [replace(windows, sectors=False)]
     found += [Case("words", scan("float64", (3, 2 * TILE), 1), kernel="lookback", chunks=(3, TILE))]
     found += [Case("float64", scan("float64", (3, 2 * TILE), 1), replace(GPU, float64=True), "rows")]
-    square, columns = scan("float32", (96, 64), 1), scan("float32", (2 * TILE, 3), 0)
+    square, columns = scan("float32", (96, 64), 1, strides=(80, 1)), scan("float32", (2 * TILE, 3), 0)
     for kernel in ("rows", "lookback"):
         found += [Case(f"{kernel} down", columns, kernel=kernel)]
         found += [Case(f"{kernel} windows", scan("float32", (3, 2 * TILE), 1), kernel=kernel, chunks=(3, TILE))]
@@ -96,8 +98,8 @@ def cases() -> list[Case]:
     found += [Case("slices down", scan("float32", (64, 96), 0), kernel="slices")]
     found += [Case("bytes down", scan("uint8", (64, 96), 0), kernel="slices")]
     found += [
-        Case("short", scan("float32", (100, 16), 1)),
-        Case("shorter", scan("float32", (100, 7), 1), sectors=False),
+        Case("short", scan("float32", (100, 16), 1, strides=(32, 1))),
+        Case("shorter", scan("float32", (100, 7), 1, strides=(8, 1)), sectors=False),
     ]
     floats = scan("float32", (2, 3 * TILE), 1)
     found += [Case("chain by runs", floats, changed(SOFTWARE, blocks=False), "chain")]

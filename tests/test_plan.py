@@ -14,7 +14,7 @@ from dmlgpu.dtypes import ELEMENT_TYPES, ElementType, by_name
 from dmlgpu.errors import ArgumentError
 from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import Pass, writable_input
-from dmlgpu.planning.kernels import MAX_SERIAL_STEPS, check_pass, serial_steps
+from dmlgpu.planning.kernels import MAX_SERIAL_STEPS, Work, block_slices, check_pass, serial_steps
 from dmlgpu.planning.params import PARAMS
 from dmlgpu.planning.plan import KERNELS, is_in_place, passes_of, plan_problem
 from dmlgpu.planning.problem import (
@@ -103,13 +103,14 @@ def test_a_whole_problem_that_fits_is_one_window() -> None:
 @pytest.mark.parametrize(
     ("sizes", "axis", "expected"),
     [
-        ((10**6, 3), 1, ["scan_short"]),
-        ((10**6, 4), 1, ["scan_short"]),
-        ((10**6, 15), 1, ["scan_short"]),
-        ((10**6, 16), 1, ["scan_short"]),
-        ((10**6, 17), 1, ["scan_slices"]),
+        ((10**6, 3), 1, ["scan_blocks"]),
+        ((10**6 + 1, 15), 1, ["scan_blocks", "scan_short"]),
+        ((10**6, 16), 1, ["scan_blocks"]),
+        ((10**6 + 2, 17), 1, ["scan_blocks", "scan_rows"]),
+        ((5, 3), 1, ["scan_short"]),
+        ((5, 17), 1, ["scan_slices"]),
         ((16, 10**6), 0, ["scan_short"]),
-        ((5, 256), 1, ["scan_slices"]),
+        ((5, 256), 1, ["scan_blocks"]),
         ((5, 257), 1, ["scan_rows"]),
         ((1000, 4096), 1, ["scan_rows"]),
         ((1000, 4096), 0, ["scan_strips", "scan_suspects"]),
@@ -202,7 +203,9 @@ def test_few_slices_go_to_small_workgroups_on_software_adapters() -> None:
         (Limits(software=True), 2049, (64, 33)),
         (Limits(), 2048, (64, 32)),
     ):
-        (one,) = plan_problem(packed_scan((slices, 50), 1), limits, kernel="slices").passes
+        apart = Layout((slices, 50), (64, 1))
+        problem = scan_problem(F32, Operator.SUM, apart, apart, axis=1)
+        (one,) = plan_problem(problem, limits, kernel="slices").passes
         assert (dict(one.pipeline.constants)["lanes"], one.grid[0]) == expected
 
 
@@ -392,7 +395,7 @@ def test_more_windows_than_can_be_planned() -> None:
 
 def test_a_grid_that_the_device_does_not_allow() -> None:
     with pytest.raises(ArgumentError, match="needs 5 workgroups, and the device allows 2 times 2: allow more"):
-        plan_problem(packed_scan((300, 3), 1), Limits(workgroups=2, rows=2))
+        plan_problem(packed_scan((3000, 3), 1), Limits(workgroups=2, rows=2))
 
 
 GPU = Limits(binding_bytes=2**32 - 4, offset_alignment=16, workgroups=2**31 - 1)
@@ -435,8 +438,9 @@ def test_a_chain_is_short_enough_for_one_invocation_to_work_it_out() -> None:
 
 def test_many_slices_of_a_single_run_have_pipelines_that_know_their_length() -> None:
     for sizes, expected in (((4096, 16), 16), ((4095, 16), 0), ((21_846, 3), 3), ((21_845, 3), 0)):
-        for limits in (Limits(), Limits(software=True)):
-            first, *rest = plan_problem(packed_scan(sizes, 1), limits).passes
+        for limits, pitch in ((Limits(), 20), (Limits(software=True), sizes[1])):
+            layout = Layout(sizes, (pitch, 1))
+            first, *rest = plan_problem(scan_problem(F32, Operator.SUM, layout, layout, axis=1), limits).passes
             assert dict(first.pipeline.constants)["slice_length"] == expected
             assert not any(dict(one.pipeline.constants)["slice_length"] for one in rest)
 
@@ -463,7 +467,8 @@ def test_only_packed_slices_of_little_code_are_read_by_whole_runs() -> None:
         problem = scan_problem(by_name("float32"), Operator.SUM, source, target, axis=1)
         assert kernels(plan_problem(problem, software).passes) == ["scan_short"]
     for element, limits, expected in (
-        ("float32", Limits(), "scan_short"),
+        ("float32", Limits(), "scan_blocks"),
+        ("float64", Limits(), "scan_short"),
         ("float64", software, "scan_short"),
         ("float64", Limits(software=True, float64=True), "scan_packed"),
         ("int64", software, "scan_packed"),
@@ -476,6 +481,37 @@ def test_only_packed_slices_of_little_code_are_read_by_whole_runs() -> None:
         by_name("float32"), Operator.SUM, packed, packed, axis=1, precision=Precision.COMPENSATED
     )
     assert kernels(plan_problem(compensated, software).passes) == ["scan_short"]
+
+
+@pytest.mark.parametrize(
+    ("length", "element", "lanes", "slices"),
+    [
+        (1, "float32", 128, 2048),
+        (3, "float32", 128, 640),
+        (9, "float32", 128, 128),
+        (16, "int64", 64, 64),
+        (17, "float16", 256, 128),
+        (33, "uint8", 256, 80),
+        (161, "float32", 128, 8),
+        (250, "int64", 64, 4),
+        (256, "uint8", 256, 16),
+    ],
+)
+def test_blocks_are_whole_vectors(length: int, element: str, lanes: int, slices: int) -> None:
+    """A workgroup takes as many slices as its invocations have runs for, and as are multiples of 16 bytes."""
+    for workgroups in (1, 7):
+        (one,) = plan_problem(packed_scan((workgroups * slices, length), 1, element), Limits()).passes
+        assert (one.pipeline.kernel, dict(one.pipeline.constants)["lanes"]) == ("scan_blocks", lanes)
+        assert one.grid == (workgroups, 1, 1)
+        assert block_slices(Work.of(one)) == slices
+
+
+def test_slices_with_gaps_are_no_blocks() -> None:
+    packed, apart = Layout.packed((640, 96)), Layout((640, 96), (112, 1))
+    shifted, turned = Layout.packed((640, 96), 1), Layout((640, 96), (96, -1), 95)
+    for source, target in ((apart, packed), (packed, apart), (shifted, packed), (packed, shifted), (turned, turned)):
+        problem = scan_problem(F32, Operator.SUM, source, target, axis=1)
+        assert kernels(plan_problem(problem, Limits()).passes) == ["scan_slices"]
 
 
 def test_windows_of_packed_slices() -> None:
@@ -547,7 +583,7 @@ def test_runs_are_read_16_bytes_at_a_time_where_they_are_aligned(
 ) -> None:
     layout = Layout.packed(sizes, offset)
     problem = scan_problem(by_name(element), Operator.SUM, layout, layout, axis=axis)
-    slots = dict(plan_problem(problem, Limits()).passes[0].pipeline.slots)
+    slots = dict(plan_problem(problem, Limits(), kernel="rows").passes[0].pipeline.slots)
     assert (slots["reads"], slots["writes"]) == (expected, expected)
     assert (slots["input"] == "separate_quads") == (slots["output"] == "quads") == (expected == "quads")
 

@@ -43,6 +43,21 @@ def test_single_runs(device: Device, dtype: str, software: bool, monkeypatch: py
         check_scan(device, x, operator, 1, exclusive=exclusive, reverse=reverse)
 
 
+@pytest.mark.parametrize("element", dtypes.ELEMENT_TYPES, ids=str)
+def test_blocks(device: Device, element: dtypes.ElementType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short slices without gaps on a GPU: whole workgroups, part of one, and a few slices that are no whole vectors."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
+    for length in (1, 3, 8, 16, 17, 100, 161, 256):
+        for (operator, exclusive, reverse), slices in product(VARIANTS, (16, 2**16 // length + 5)):
+            x = numbers((slices, length), element.dtype, operator)
+            check_scan(device, x, operator, 1, exclusive=exclusive, reverse=reverse)
+        place = Layout.packed(x.shape)
+        check_scan(device, x, "sum", 1, source=place, target=place)
+        check_scan(device, x, "sum", 1, monotone=True)
+    monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=2**14))
+    check_scan(device, numbers((2**16 // 40 + 3, 40), element.dtype), "sum", 1)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8"])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("length", LONG_LENGTHS)

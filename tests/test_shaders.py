@@ -36,6 +36,7 @@ SLOTS = {
     "run": "written",
     "unit": "word",
     "rows": "words",
+    "stage": "words",
 }
 
 
@@ -47,6 +48,7 @@ def test_the_kernels() -> None:
         "round_quads",
         "scan_bands",
         "scan_bands_exact",
+        "scan_blocks",
         "scan_carries",
         "scan_chain",
         "scan_chain_clear",
@@ -149,7 +151,7 @@ def pipelines_of_maxima() -> set[PipelineKey]:
     plans: list[Plan] = []
     # Types differ in constants only, which choose among lines of two pieces: floats, signed and unsigned integers.
     elements = [by_name(name) for name in ("float16", "float32", "float64", "int8", "uint64")]
-    shapes = (((5, 9008), 1), ((5, 9001), 1), ((5, 16), 1), ((300, 1024), 0), ((21_856, 3), 1))
+    shapes = (((5, 9008), 1), ((5, 9001), 1), ((5, 16), 1), ((16, 90), 1), ((300, 1024), 0), ((21_856, 3), 1))
     for (sizes, axis), element in product(shapes, elements):
         layout = Layout.packed(sizes)
         problem = scan_problem(element, Operator.SUM, layout, layout, axis=axis, monotone=True)
@@ -198,6 +200,12 @@ def every_pipeline() -> set[PipelineKey]:
             software = [changed(Limits(), software=True, float64=True, near_elements=near) for near in (0, 2**20)]
             for limits in (Limits(float64=True), *software):
                 plans.append(plan_problem(problem, limits, one_buffer=one_buffer))
+    for sizes in ((16, 3), (16, 90)):
+        layout, apart = Layout.packed(sizes), Layout.packed(sizes, 4096)
+        for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
+            for element, operator in product(_elements(one_buffer), OPERATORS):
+                problem = scan_problem(element, operator, layout, target, axis=1)
+                plans.append(plan_problem(problem, Limits(float64=True), one_buffer=one_buffer))
     layout, apart = Layout.packed((21_856, 3)), Layout.packed((21_856, 3), 66_000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
         for element, operator in product(_elements(one_buffer), OPERATORS):

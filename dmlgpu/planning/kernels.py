@@ -7,6 +7,7 @@ finished pass to it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -26,7 +27,9 @@ __all__ = [
     "TABLE",
     "Kernel",
     "Work",
+    "block_slices",
     "check_pass",
+    "lookback_record_words",
     "serial_steps",
 ]
 
@@ -62,10 +65,13 @@ ACCESS: Final = {
     "cells of packed words": Access("", "owned", {"cells": "words"}, (3, 4)),
     "cells of halves": Access("", "owned", {"cells": "halves"}, (4,)),
     "cells of pairs": Access("_pairs", "pairs", {"cells": "pairs"}, range(3, 7)),
+    "stage of words": Access("_quads", "quads", {"stage": "words"}, (5, 6)),
+    "stage of packed words": Access("_quads", "quads", {"stage": "packed"}, (3, 4)),
     "fours of words": Access("", "owned", {"fours": "words"}, (4,)),
     "fours of quads": Access("_quads", "quads", {"fours": "quads"}, (5, 6)),
 }
-"""By element, where those of less than a word are packed; by vectors; or a word or four elements of adjacent slices."""
+"""By element, where those of less than a word are packed; by vectors, also of many slices at once; or a word or four
+elements of adjacent slices."""
 
 _ELEMENTS: Final = {
     "int": range(3, 6),
@@ -275,6 +281,15 @@ def _strip_width(work: Work) -> int:
     return work.constants["lanes"] * work.constants["columns"] * in_word
 
 
+def block_slices(work: Work) -> int:
+    """Return how many slices a workgroup of scan_blocks takes: those that its invocations have runs for."""
+    lanes, length = work.constants["lanes"], work.length
+    if work.constants["single"]:
+        return lanes * (RUN // length)
+    whole = QUAD_BYTES // math.gcd(length << work.constants["input_log2_bits"] >> 3, QUAD_BYTES)
+    return lanes // ceil_div(length, RUN) // whole * whole
+
+
 TABLE: Final[Mapping[str, Kernel]] = {
     "scan_short": Kernel(
         slots=_RUNS,
@@ -291,6 +306,16 @@ TABLE: Final[Mapping[str, Kernel]] = {
         workgroups=lambda w: ceil_div(w.count, w.constants["runs"] * RUN // w.length * 64),
         scratch_words=lambda _: 1,
         steps=lambda w: RUN * w.constants["runs"],
+    ),
+    "scan_blocks": Kernel(
+        slots=(*_TENSORS, "stage", "run"),
+        accesses=("stage of words", "stage of packed words"),
+        pieces={"element": (*_EXACT, *_FLOATS), "run": ("written",)},
+        constants={**_SCAN, "lanes": (64, 128, 256), "single": _BOOL},
+        workgroups=lambda w: ceil_div(w.count, block_slices(w)),
+        scratch_words=lambda _: 1,
+        # A run, and the totals that Hillis-Steele looks at.
+        steps=lambda w: RUN if w.constants["single"] else RUN + 8 + (w.folds - 1) * w.length,
     ),
     "scan_slices": Kernel(
         slots=_RUNS,

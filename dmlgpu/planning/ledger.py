@@ -20,7 +20,7 @@ import numpy as np
 
 from ..layout import ceil_div
 from .dispatch import Pass
-from .kernels import TABLE, Work
+from .kernels import TABLE, Work, block_slices
 from .windows import QUAD_BYTES, RUN, TILE
 
 __all__ = ["SECTOR_BYTES", "SUBGROUP", "Figures", "figures_of"]
@@ -149,6 +149,17 @@ def _of_tile(work: Work) -> int:
     if work.slots["tile"] != "staged":
         return min(RUN, work.length)
     return _in_quad(work) * ceil_div(min(TILE, work.length), 256 * _in_quad(work))
+
+
+def _stretch(work: Work) -> int:
+    """Return the elements of the slices that a workgroup of scan_blocks takes."""
+    return min(work.count, block_slices(work)) * work.length
+
+
+def _vectors(work: Work) -> Iterator[tuple[int, int]]:
+    return (
+        (0, lane * _in_quad(work)) for lane in range(min(work.constants["lanes"], _stretch(work) // _in_quad(work)))
+    )
 
 
 def _in_quad(work: Work) -> int:
@@ -309,6 +320,12 @@ _ROWS: Final[Mapping[str, _Entry]] = {
         starts=lambda w: _slices(64, w, w.constants["runs"] * RUN // w.length),
         ahead=lambda _: RUN,
         span=lambda w: w.constants["runs"] * RUN,
+    ),
+    "scan_blocks": _Entry(
+        lanes=lambda w: w.constants["lanes"],
+        starts=_vectors,
+        ahead=lambda w: _in_quad(w) * ceil_div(_stretch(w) // _in_quad(w), w.constants["lanes"]),
+        span=_stretch,
     ),
     "scan_slices": _Entry(
         lanes=lambda w: w.constants["lanes"],

@@ -46,8 +46,11 @@ _MAX_TILES_OF_A_CHAIN_IN_LOOPS = 4
 """The same for the tiles of a slice in a chain, all of which one invocation works out if the others keep their carries
 to themselves; fewer where the elements of a run are gone through in loops."""
 
+_STAGE_BYTES = 8192
+"""Of the elements of a workgroup of scan_blocks.wgsl."""
 _MANY_SHORT_ELEMENTS = 2**16
-"""From as many on, slices of a single run are worth a pipeline that knows their length."""
+"""From as many on, slices of a single run are worth a pipeline that knows their length, and packed slices another pass
+over the last few."""
 
 _INFINITIES: Final = {2: 0x7C00, 4: 0x7F800000, 8: 0x7FF00000}
 """The word that holds the sign, by bytes of an element."""
@@ -115,6 +118,8 @@ class ScanPlanner(Planner):
             if bands is not None:
                 self.why += f"; they are neighbours in memory and far in all, so bands of {bands.width} columns"
                 return bands.passes(self)
+            if along >= length and self._are_blocks():
+                return self._blocks()
             return self._short() if along >= length and length <= RUN else self._slices()
         if kernel == "rows":
             return self._rows()
@@ -127,36 +132,63 @@ class ScanPlanner(Planner):
         problem, length = self.problem, self.problem.axis.size
         is_many = problem.slices * length >= _MANY_SHORT_ELEMENTS
         together = RUN // math.gcd(length, RUN)
-        if not (is_many and self.chunks[0] >= together and self._is_packed()):
+        if not (is_many and self._policy.packs(problem) and self._is_packed(together)):
             self.why = f"slices of {length} elements are a single run of at most {RUN}: an invocation each"
             for bound in self.windows(self.chunks):
                 yield self._short_pass(bound, length if is_many else 0)
             return
         self.why = f"slices of {length} elements without gaps in memory: {together} fill whole runs of an invocation"
+        constants = {"slice_length": length, "runs": together * length // RUN}
+        yield from self._packed("scan_packed", "quads", together, constants)
+
+    def _blocks(self) -> Iterator[Pass]:
+        """Yield passes over packed slices of a single block, of which a workgroup takes many."""
+        itemsize, length = self.problem.element.itemsize, self.problem.axis.size
+        self.why = (
+            f"slices of {length} elements without gaps in memory: a workgroup reads and writes many in the order of "
+            "memory"
+        )
+        constants = {"lanes": min(256, _STAGE_BYTES // (RUN * itemsize)), "single": int(length <= RUN)}
+        access = "stage of packed words" if itemsize < _WORD_BYTES else "stage of words"
+        yield from self._packed("scan_blocks", access, self._whole_vectors, constants)
+
+    def _are_blocks(self) -> bool:
+        together, slices, length = self._whole_vectors, self.problem.slices, self.problem.axis.size
+        is_worth_a_rest = slices % together == 0 or slices * length >= _MANY_SHORT_ELEMENTS
+        return self._policy.blocks(self.problem) and is_worth_a_rest and self._is_packed(together)
+
+    @property
+    def _whole_vectors(self) -> int:
+        """The fewest packed slices that are whole vectors."""
+        return QUAD_BYTES // math.gcd(self.problem.axis.size * self.problem.element.itemsize, QUAD_BYTES)
+
+    def _packed(self, kernel: str, access: str, together: int, constants: dict[str, int]) -> Iterator[Pass]:
+        """Yield passes of a kernel that takes slices `together` to whole vectors, and one over those left over."""
+        problem, length = self.problem, self.problem.axis.size
         (batch,) = problem.batch
         whole = batch.size // together * together
-        constants = {"slice_length": length, "runs": together * length // RUN}
         chunks = [self.chunks[0] // together * together, length]
         offsets = (problem.input_offset, problem.output_offset)
         for window in windows([replace(batch, size=whole)], problem.axis, offsets, chunks):
-            yield self.make_pass("scan_packed", self.bind(window), "quads", constants=constants)
+            yield self.make_pass(kernel, self.bind(window), access, constants=constants)
         if whole < batch.size:
             rest = replace(batch, size=batch.size - whole)
             offsets = (offsets[0] + whole * length, offsets[1] + whole * length)
             for window in windows([rest], problem.axis, offsets, [rest.size, length]):
-                yield self._short_pass(self.bind(window), 0)
+                bound = self.bind(window)
+                yield self._short_pass(bound, 0) if length <= RUN else self._row_pass(bound)
 
     def _short_pass(self, bound: BoundWindow, slice_length: int) -> Pass:
         return self.make_pass("scan_short", bound, self._access(bound), constants={"slice_length": slice_length})
 
-    def _is_packed(self) -> bool:
-        """Whether slices follow each other in memory without gaps, and are worth several an invocation."""
+    def _is_packed(self, together: int) -> bool:
+        """Whether at least so many slices follow each other in memory without gaps."""
         problem, length = self.problem, self.problem.axis.size
         strides = [(d.input_stride, d.output_stride) for d in (*problem.batch, problem.axis)]
         starts = (problem.input_offset, problem.output_offset)
         return (
-            self._policy.packs(problem)
-            and strides == [(length, length), (1, 1)]
+            strides == [(length, length), (1, 1)]
+            and min(self.chunks[0], problem.slices) >= together
             and all(start * problem.element.itemsize % QUAD_BYTES == 0 for start in starts)
         )
 
@@ -233,8 +265,11 @@ class ScanPlanner(Planner):
         """Yield passes with a workgroup a slice."""
         chunks = _cut(self.chunks, self._max_tiles * TILE)
         for bound in self.windows(self._with_state(chunks, 8)):
-            access = self._access(bound)
-            yield self.make_pass("scan_rows", bound, access, slots=_tile_of(access))
+            yield self._row_pass(bound)
+
+    def _row_pass(self, bound: BoundWindow) -> Pass:
+        access = self._access(bound)
+        return self.make_pass("scan_rows", bound, access, slots=_tile_of(access))
 
     def _serial(self) -> Iterator[Pass]:
         """Yield the four passes over the tiles of each window, with an invocation a tile."""

@@ -24,6 +24,7 @@ _FEW_COLUMNS = 512
 _FEW_ROWS = 128
 """Up to so many rows leave half of a strip's invocations idle. Elements of less than a word take strips all the same:
 other kernels store them by atomics."""
+_BLOCK = 256
 _WORKGROUP: Final = 64
 _LANES = 8
 """Invocations that a core of a CPU takes at a time. Those of a band read a stretch of a row together."""
@@ -106,6 +107,10 @@ class GpuPolicy:
         """Whether an invocation may take several short slices: neighbours would read far from each other."""
         return False
 
+    def blocks(self, problem: ScanProblem) -> bool:
+        """Whether a workgroup takes many short slices of a single block, by way of its memory."""
+        return problem.axis.size <= _BLOCK and not self._is_long(problem)
+
     def lanes_of_slices(self, slices: int) -> int:
         """Return the size of workgroups with an invocation a slice."""
         return _WORKGROUP
@@ -121,6 +126,10 @@ class GpuPolicy:
     def bands(self, problem: ScanProblem, chunks: Sequence[int], in_place: bool) -> Columns | None:
         """Return how to cut a scan with an invocation a slice into bands of columns: not at all."""
         return None
+
+    def _is_long(self, problem: ScanProblem) -> bool:
+        """Whether the code of an element is long."""
+        return problem.precision is Precision.COMPENSATED or problem.is_in_words(self.limits.float64)
 
     def _is_strips(self, problem: ScanProblem, in_place: bool) -> bool:
         is_long = problem.axis.size > _FEW_ROWS or problem.element.itemsize < _WORD_BYTES
@@ -182,6 +191,10 @@ class SoftwarePolicy(GpuPolicy):
         is_vectors = length > 4 and length * problem.element.itemsize % QUAD_BYTES == 0
         return length < RUN and not is_vectors and not self._is_long(problem)
 
+    def blocks(self, problem: ScanProblem) -> bool:
+        """Whether a workgroup takes many short slices: barriers cost more than distances in memory."""
+        return False
+
     def lanes_of_slices(self, slices: int) -> int:
         """Return the size of workgroups with an invocation a slice."""
         return _LANES if slices <= self.tuning.few_slices else _WORKGROUP
@@ -225,10 +238,6 @@ class SoftwarePolicy(GpuPolicy):
 
     def _is_far(self, problem: ScanProblem) -> bool:
         return problem.slices * problem.axis.size > self._traits.near_elements
-
-    def _is_long(self, problem: ScanProblem) -> bool:
-        """Whether the code of an element is long."""
-        return problem.precision is Precision.COMPENSATED or problem.is_in_words(self.limits.float64)
 
 
 def _fewest_columns(problem: ScanProblem) -> int:
