@@ -243,10 +243,13 @@ def elements_of_an_invocation(one: Pass, accesses: Iterable[Access]) -> int:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.way)
 def test_shaders_access_what_the_ledger_says(case: Case, device: Device) -> None:
     # What the device lacks, or would compile for a minute, it need not show.
-    able = {
-        name: getattr(case.limits, name) & getattr(device.limits, name) for name in ("float64", "blocks", "columns")
-    }
-    limits = replace(case.limits, **able)
+    asked, able = case.limits, device.limits
+    limits = changed(
+        asked,
+        float64=asked.float64 & able.float64,
+        blocks=asked.traits.blocks & able.traits.blocks,
+        columns=asked.traits.columns & able.traits.columns,
+    )
     plan = plan_problem(case.problem, limits, one_buffer=case.one_buffer, kernel=case.kernel, chunks=case.chunks)
     for one, accesses in record(device, plan, *memory_of(case)):
         figures, kernel = figures_of(one), one.pipeline.kernel
