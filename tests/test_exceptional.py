@@ -460,7 +460,8 @@ def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest
 @pytest.mark.usefixtures("fresh_plans")
 def test_turns_of_few_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exceptional tiles, and the first absorbing result, anywhere in the turns of a window."""
-    monkeypatch.setattr(scans, "_MAX_TILES", 3)
+    for name in ("_MAX_TILES", "_MAX_TILES_TOGETHER_ON_SOFTWARE"):
+        monkeypatch.setattr(scans, name, 3)
     monkeypatch.setattr(device, "limits", replace(device.limits, software=True))
     for operator in ("sum", "product"):
         check_scan(device, strewn(66_000, operator)[::5], operator, 1, kernel=kernel)

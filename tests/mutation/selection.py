@@ -272,7 +272,7 @@ def _crossing() -> Iterator[_Choice]:
 
 def _turns() -> Iterator[_Choice]:
     """Exceptional tiles repaired by several dispatches."""
-    changes = {"software": True, "_MAX_TILES": 3}
+    changes = {"software": True, "_MAX_TILES": 3, "_MAX_TILES_TOGETHER_ON_SOFTWARE": 3}
     for way in ("rows", "lookback", "serial"):
         for both in (False, True):
             yield own_scan("cancelling", "float32", "sum", (100_000,), 0, way, both=both), changes
@@ -284,7 +284,7 @@ def _turns() -> Iterator[_Choice]:
             yield own_scan("late_events", "float32", operator, (20, 66_000), 1, way, both=True), changes
             yield own_scan("behind", "float32", operator, (20 * TILE,), 0, way), changes
         case = own_scan("cancelling", "float32", "sum", (40 * TILE,), 0, way)
-        yield case, {"_MAX_TILES": 3, "dispatch_elements": 7 * TILE}
+        yield case, {"_MAX_TILES": 3, "_MAX_TILES_TOGETHER_ON_SOFTWARE": 3, "dispatch_elements": 7 * TILE}
 
 
 def _short() -> Iterator[_Choice]:
@@ -352,12 +352,16 @@ def _far_apart() -> Iterator[_Choice]:
 
 
 def _withheld() -> Iterator[_Choice]:
-    """Chains whose workgroups keep their carries to themselves, as in tests/test_exceptional.py."""
+    """Workgroups that keep what others wait for to themselves, as in tests/test_exceptional.py."""
     for withhold_every, window in product((1, 2, 3), (9 * TILE, 3 * TILE, 2**20)):
         changes = {"withhold_every": withhold_every, "window": window}
         yield own_scan("cancelling", "float32", "sum", (2, 40_000), 1, "chain"), changes
         yield own_scan("handing_on", "float32", "sum", (40_000,), 0, "chain"), changes
         yield own_scan("numbers", "int64", "product", (3, 50_001), 1, "chain", both=True), changes
         yield own_scan("numbers", "float64", "sum", (2, 40_000), 1, "chain"), changes
+        for both in (False, True):
+            yield own_scan("cancelling", "float32", "sum", (2, 40_000), 1, "lookback", both=both), changes
+            yield own_scan("numbers", "float32", "product", (2, 37 * TILE), 1, "lookback", both=both), changes
+            yield own_scan("numbers", "int64", "product", (3, 90_001), 1, "lookback", both=both), changes
     # As SwiftShader has it.
     yield own_scan("numbers", "float64", "sum", (2, 40_000), 1, "chain"), {"float64": False, "columns": False}
