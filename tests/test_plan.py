@@ -127,7 +127,7 @@ def test_the_kernels_for_a_shape(sizes: tuple[int, ...], axis: int, expected: li
 
 
 def test_integers_have_nothing_to_repair() -> None:
-    expected = ["scan_lookback_clear", "scan_lookback", "scan_carries", "scan_tiles"]
+    expected = ["scan_lookback_clear", "scan_lookback", "scan_tiles"]
     assert kernels(plan_problem(packed_scan((5, 5000), 1, "int32"), Limits()).passes) == expected
 
 

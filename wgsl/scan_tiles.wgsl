@@ -1,10 +1,10 @@
-// Scans each tile of each slice and writes the results, except those that are written: by scan_repair or by
-// scan_lookback.
+// Scans the tiles that scan_lookback has left, except those that scan_repair has written.
 //
 // Grid: one workgroup of 256 invocations for each tile; one invocation for each run of 16 elements.
-// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries and scan_repair left.
+// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: of floats what scan_carries and scan_repair left;
+// of integers the totals of scan_lookback, and the carry after the window if its last tile is left.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
-// Bytes moved: each element is read once and written once; 16 bytes are read for each tile.
+// Bytes moved: 4 for each tile on ordinary data; else a read and a write for each element of tiles that are left.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -21,10 +21,36 @@
 
 var<workgroup> ends: array<Accumulator, 256>;
 var<workgroup> kind: u32;
+var<workgroup> folded: Accumulator;
 
 const ORDINARY = 0u;
 const WRITTEN = 1u;
 const CLASSES = 2u;
+
+// What an integer tile goes on from: of integers the order of folds is free. All invocations call it.
+fn fold_before(lane: u32, slice: u32, tile: u32, start: Carry) -> Accumulator {
+    let share = (tile + 255u) / 256u;
+    let first = lane * share;
+    let end = min(first + share, tile);
+    if (first < end) {
+        var fold = tile_accumulator(slice, first, TILE_TOTAL);
+        for (var t = first + 1u; t < end; t += 1u) {
+            fold = combine(fold, tile_accumulator(slice, t, TILE_TOTAL));
+        }
+        ends[lane] = fold;
+    }
+    workgroupBarrier();
+    if (lane == 0u) {
+        folded = base_of(start);
+        var present = has_base(start);
+        for (var i = 0u; i * share < tile; i += 1u) {
+            folded = append(present, folded, ends[i]);
+            present = true;
+        }
+    }
+    workgroupBarrier();
+    return folded;
+}
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -39,7 +65,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         if ((state_word(tile_word(slice, tile) + TILE_CLASS) & IS_WRITTEN) == 0u) {
             let suspect = state_word(slice_word(slice) + SUSPECT);
             let absorbed = state_word(slice_word(slice) + ABSORBED);
-            kind = select(select(WRITTEN, CLASSES, tile >= absorbed), ORDINARY, tile < suspect);
+            kind = select(select(WRITTEN, CLASSES, tile >= absorbed), ORDINARY, EXACT || tile < suspect);
         }
     }
     let how = workgroupUniformLoad(&kind);
@@ -53,7 +79,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     workgroupBarrier();
     let start = carry_before(slice);
     let present = tile > 0u || has_base(start);
-    _ = finish_tile(lane, present, tile_accumulator(slice, tile, TILE_BASE), count);
+    var base = tile_accumulator(slice, tile, TILE_BASE);
+    if (EXACT) {
+        base = fold_before(lane, slice, tile, start);
+    }
+    _ = finish_tile(lane, present, base, count);
     ends[lane] = end_of_lane();
     workgroupBarrier();
     var before = start.last;
@@ -61,6 +91,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         before = ends[lane - 1u];
     } else if (tile > 0u) {
         before = tile_accumulator(slice, tile - 1u, TILE_END);
+        if (EXACT) {
+            before = base;
+        }
+    }
+    if (EXACT && lane == 255u && params.suspend == 1u && tile + 1u == params.tiles) {
+        store_carry(carry_after_word(slice), carry_exceptional(end_of_lane()));
     }
     store_tile(lane, place.output + begin * params.output_axis_stride, count, before);
 }

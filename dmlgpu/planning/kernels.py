@@ -446,7 +446,8 @@ TABLE: Final[Mapping[str, Kernel]] = {
         constants=_SCAN,
         workgroups=lambda w: w.all_tiles,
         scratch_words=_tile_words,
-        steps=lambda w: w.lane_steps,
+        # Of integers the totals of all tiles before, in shares that one invocation joins.
+        steps=lambda w: w.lane_steps + ceil_div(w.tiles, 256) + 256,
     ),
     "scan_serial_tiles": Kernel(
         slots=_RUNS,

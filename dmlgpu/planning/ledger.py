@@ -241,7 +241,7 @@ def _lookback_words(work: Work) -> tuple[int, int]:
     read += int((total * before + 3 * ends * (before > 0)).sum())
     read += int(np.where(span > 0, np.minimum(span, _FEW_SPANS) + 2 * wide, 0).sum())
     read += ends * int(((before == 0) & (span > 0)).sum())
-    written = (1 + total + 3 * ends + 4 * wide + 3 * is_float + 1) * work.tiles
+    written = (2 + total + 3 * ends + wide + 3 * (wide + 1) * is_float) * work.tiles
     written += (total + 2 * wide + 1 + ends) * int((number % RUN == RUN - 1).sum()) + carry * work.fields["suspend"]
     return read * work.count, written * work.count
 

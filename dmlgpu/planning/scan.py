@@ -308,7 +308,8 @@ class ScanPlanner(Planner):
                 most = _MAX_TILES_TOGETHER_ON_SOFTWARE
         fields = {**fields, "turn_tiles": min(tiles, most)}
         slots = _tile_of(access) if together else {}
-        yield self.make_pass("scan_carries", bound, access, fields=fields)
+        if not (together and self.problem.is_exact):
+            yield self.make_pass("scan_carries", bound, access, fields=fields)
         if not self.problem.is_exact:
             for first in range(0, tiles, fields["turn_tiles"]):
                 turn = {**fields, "turn_first": first}

@@ -92,10 +92,10 @@ fn post_tile(at: Position, r: Accumulator) {
         }
     }
     set_tile_accumulator(at.slice, at.tile, TILE_TOTAL, total);
-    set_tile_accumulator(at.slice, at.tile, TILE_P, p);
-    set_tile_accumulator(at.slice, at.tile, TILE_H, h);
-    set_tile_accumulator(at.slice, at.tile, TILE_R, r);
     if (EXCEPTIONS) {
+        set_tile_accumulator(at.slice, at.tile, TILE_P, p);
+        set_tile_accumulator(at.slice, at.tile, TILE_H, h);
+        set_tile_accumulator(at.slice, at.tile, TILE_R, r);
         set_state_word(word + TILE_LARGEST, atomicLoad(&largest));
         set_state_word(word + TILE_LARGEST_R, atomicLoad(&largest_r));
         set_state_word(word + TILE_SMALLEST, atomicLoad(&smallest));
