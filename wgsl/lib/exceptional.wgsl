@@ -9,8 +9,8 @@
 //
 // Used in this order: `checked`, `link` and `take` are steps of the canonical order, which mark what is out of range;
 // `excess` and `is_excessive` tell whether a tile has such a value; `fold`, or its halves `operand` and `settled`, are
-// the steps of the left fold by which an exceptional tile is done again; `class_of` is for tiles behind a NaN, an
-// infinity or a product's zero.
+// the steps of the left fold by which an exceptional tile is done again; `class_of` (lib/absorbing.wgsl) is for
+// tiles behind a NaN, an infinity or a product's zero.
 
 // Whether sums and products have the same bits in any order: those of integers do.
 const EXACT = !EXCEPTIONS;
@@ -135,29 +135,4 @@ fn zero_if_tiny(a: Accumulator, size: Size) -> Accumulator {
     return select(a, times_zero(a), is_tiny(size));
 }
 
-fn is_exceptional(a: Accumulator) -> bool {
-    return EXCEPTIONS & (magnitude(a) >= INFINITE);
-}
-
-fn is_zero(a: Accumulator) -> bool {
-    let words = to_words(a);
-    return ((words[WORDS - 1u] << 1u) | (words[0] << (2u - WORDS))) == 0u;
-}
-
-// Whether every left fold from `a` on has only NaN, infinities and a product's zeros. Without branches (`||`): with
-// them SwiftShader never finishes compiling a product's scan_rows.
-fn is_absorbing(a: Accumulator) -> bool {
-    return EXCEPTIONS & (is_exceptional(a) | (product & is_zero(a)));
-}
-
-// What stands for an element where the fold before it is absorbing: NaN, infinity and a product's zero for themselves,
-// any other for the identity with its sign. Folds of these neither overflow nor underflow, so their order is free.
-fn class_of(element: Accumulator) -> Accumulator {
-    let a = normal(element);
-    if (is_absorbing(a)) {
-        return a;
-    }
-    var words = vec2<u32>(0u);
-    words[WORDS - 1u] = select(0u, (to_words(a)[WORDS - 1u] & 0x80000000u) | ONE, product);
-    return of_words(words);
-}
+#import "lib/absorbing.wgsl"
