@@ -12,6 +12,7 @@
 # make fuzz    random programs and files, guided by the lines they reach; what is new goes into tests/data/fuzz
 # make mutation    alter every operator, stride, barrier and guard of the shaders in turn: what the suite notices (long)
 # make test-faults    the faults of calls, devices, files, streams and signals at every point, of which the suite has a sample
+# make test-cuttings N=1000    N random cuttings of slices, by dmlgpu.Scan and Dask, on each of three software devices (long)
 # make test-tint    every shader and a sample of the cases through Tint, the other compiler of WGSL
 # make gpu-compilers    every pipeline of GPUs through AMD's, NVIDIA's and Direct3D 12's compilers; no GPU is needed (long)
 # make gpu-report    what a GPU gets right and how fast it is, in under eight minutes: two files to send, in build/gpu-report
@@ -38,8 +39,8 @@ export DMLGPU_TUNING := off
 ON_MESA25 := DMLGPU_ADAPTER=Vulkan VK_DRIVER_FILES=$(CURDIR)/.cache/mesa25/lavapipe.json \
 	LD_LIBRARY_PATH=$(CURDIR)/.cache/mesa25/usr/lib/$(shell uname -m)-linux-gnu
 
-.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint test-faults test-mesa25 verify-mesa25 \
-	test-browser page docs test-dawn-mesa25 matrix fuzz mutation gpu-compilers gpu-report lint setup-demo setup-test swiftshader mesa25 chromium clean
+.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint test-faults test-cuttings test-mesa25 \
+	verify-mesa25 test-browser page docs test-dawn-mesa25 matrix fuzz mutation gpu-compilers gpu-report lint setup-demo setup-test swiftshader mesa25 chromium clean
 .NOTPARALLEL:
 
 demo: setup-demo
@@ -65,6 +66,17 @@ FAULT_TESTS := tests/test_runtime_faults.py tests/test_cli_faults.py tests/test_
 test-faults: export DMLGPU_TEST_FAULTS := all
 test-faults: setup-test
 	$(VENV_BIN)/python -m pytest $(FAULT_TESTS) $(PYTEST_ARGS)
+
+CUTTING_TESTS := tests/test_pieces.py tests/test_dask.py -k "any_cutting or any_chunks"
+N ?= 1000
+test-cuttings: export DMLGPU_PIECES_DRAWS := $(N)
+test-cuttings: export DMLGPU_DASK_DRAWS := $(N)
+test-cuttings: swiftshader setup-test
+	@DMLGPU_ADAPTER=OpenGL $(PYTHON) scripts/set_up.py test
+	$(VENV_BIN)/python -m pytest $(CUTTING_TESTS) $(PYTEST_ARGS)
+	DMLGPU_ADAPTER=OpenGL $(VENV_BIN)/python -m pytest $(CUTTING_TESTS) $(PYTEST_ARGS)
+	VK_DRIVER_FILES=$(CURDIR)/.cache/swiftshader/vk_swiftshader_icd.json DMLGPU_ADAPTER=SwiftShader \
+		$(VENV_BIN)/python -m pytest $(CUTTING_TESTS) $(PYTEST_ARGS)
 
 test-mesa25: verify-mesa25
 	$(ON_MESA25) $(VENV_BIN)/python -m pytest $(MESA25_TESTS) $(PYTEST_ARGS)
