@@ -269,7 +269,7 @@ class ScanPlanner(Planner):
 
     def _row_pass(self, bound: BoundWindow) -> Pass:
         access = self._access(bound)
-        return self.make_pass("scan_rows", bound, access, slots=_tile_of(access))
+        return self.make_pass("scan_rows", bound, access, slots=self._tile_of(access))
 
     def _serial(self) -> Iterator[Pass]:
         """Yield the four passes over the tiles of each window, with an invocation a tile."""
@@ -292,7 +292,7 @@ class ScanPlanner(Planner):
             element = {"element": self._as_long(is_exact=self.problem.is_exact)}
             yield self.make_pass("scan_lookback_clear", bound, slots=element, fields=fields)
             access = self._access(bound)
-            slots = _tile_of(access)
+            slots = self._tile_of(access)
             yield self.make_pass("scan_lookback", bound, access, slots=slots, constants=in_tests, fields=fields)
             yield from self._settling(bound, "scan_tiles", {**fields, "after_lookback": 1})
 
@@ -307,7 +307,7 @@ class ScanPlanner(Planner):
             if self.limits.software:
                 most = _MAX_TILES_TOGETHER_ON_SOFTWARE
         fields = {**fields, "turn_tiles": min(tiles, most)}
-        slots = _tile_of(access) if together else {}
+        slots = self._tile_of(access) if together else {}
         if not (together and self.problem.is_exact):
             yield self.make_pass("scan_carries", bound, access, fields=fields)
         if not self.problem.is_exact:
@@ -356,13 +356,15 @@ class ScanPlanner(Planner):
         is_whole = axis.input_stride == axis.output_stride == 1 and axis.size * itemsize % QUAD_BYTES == 0
         return "quads" if is_whole and bound.is_aligned(QUAD_BYTES, bound.window.batch) else None
 
+    def _tile_of(self, access: str | None) -> dict[str, str]:
+        """Return the piece for a tile of kernels for GPUs: neighbours read neighbours where runs are vectors.
+
+        Not of float64 on words, which takes longer to compute than to read: SwiftShader never finishes compiling it.
+        """
+        return {"tile": "staged" if access == "quads" and not self._in_words else "runs"}
+
     def _with_state(self, chunks: tuple[int, ...], words: int) -> tuple[int, ...]:
         return _with_room(chunks, words, self.limits.binding_bytes - 4 * 8)
-
-
-def _tile_of(access: str | None) -> dict[str, str]:
-    """Return the piece for a tile of kernels that only GPUs take: neighbours read neighbours where runs are vectors."""
-    return {"tile": "staged" if access == "quads" else "runs"}
 
 
 def _order_of(element: ElementType) -> dict[str, int]:
