@@ -492,6 +492,7 @@ TABLE: dict[str, Row] = {
             "exclusive": (is_flag,),
             "reverse": (is_flag,),
             "precision": (lambda x, _: isinstance(x, str) and str(x) == "default",),
+            "monotone": (is_flag,),
             "mode": (is_mode,),
             "in_place": (is_flag,),
             "device": (is_nothing,),
@@ -626,6 +627,7 @@ TABLE: dict[str, Row] = {
 
 NOT_HERE = {
     "Device.run_piece": "takes what only dmlgpu.Scan makes",
+    "Device.run_totals": "takes what only dmlgpu's functions of dask arrays make",
     "Device.bind": "takes what only dmlgpu.planning.plan and the DirectML face make",
 }
 
