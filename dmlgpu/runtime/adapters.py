@@ -24,6 +24,7 @@ from ..errors import (
     shown,
     with_type,
 )
+from ..planning.params import PARAMS
 from ..planning.windows import DISPATCH_ELEMENTS, SOFTWARE_DISPATCH_ELEMENTS, Limits, SoftwareTraits
 from .measured import usable_cores
 from .wgpu_private import MAPPABLE_FEATURE, claim_process, enumerate_adapters
@@ -225,7 +226,7 @@ _NEEDED = {
     "max-compute-workgroups-per-dimension": 2,
     "max-storage-buffer-binding-size": 3 * 256,  # with the largest alignment that WebGPU has
     "max-storage-buffers-per-shader-stage": 3,
-    "max-uniform-buffer-binding-size": 176,
+    "max-uniform-buffer-binding-size": PARAMS.itemsize,
     "max-uniform-buffers-per-shader-stage": 1,
 }
 """The least limits that every kernel can keep to. WebGPU's defaults are larger."""
