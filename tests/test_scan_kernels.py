@@ -229,7 +229,7 @@ def test_slices_in_workgroups_of_either_size(device: Device, software: bool, mon
 @pytest.mark.parametrize("software", [False, True])
 @pytest.mark.usefixtures("fresh_plans")
 def test_many_short_slices(device: Device, software: bool, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their pipelines know how long they are: every length, read by runs, by vectors and by element."""
+    """Of every length, read by runs, by vectors and by element; on CPUs by pipelines that know how long they are."""
     monkeypatch.setattr(scans, "_MANY_SHORT_ELEMENTS", 0)
     monkeypatch.setattr(device, "limits", replace(device.limits, software=software))
     for length in range(1, 17):
@@ -237,7 +237,9 @@ def test_many_short_slices(device: Device, software: bool, dtype: str, monkeypat
         plan = plan_problem(
             scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, *[Layout.packed(x.shape)] * 2, axis=1), device.limits
         )
-        assert dict(plan.passes[0].pipeline.constants)["slice_length"] == length
+        first = plan.passes[0].pipeline
+        known = dict(first.constants).get("slice_length")
+        assert known == length or (not software and first.kernel == "scan_blocks")
         for exclusive in (False, True):
             check_scan(device, x, "sum", 1, exclusive=exclusive)
             check_scan(device, x, "sum", 1, exclusive=exclusive, reverse=True)
