@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ACCESS",
     "DEAR_ELEMENTS",
+    "LOOKBACK_HEADER_WORDS",
     "MAX_SERIAL_STEPS",
     "PROGRESS_WORDS",
     "TABLE",
@@ -29,7 +30,7 @@ __all__ = [
     "Work",
     "block_slices",
     "check_pass",
-    "lookback_record_words",
+    "lookback_slice_words",
     "serial_steps",
 ]
 
@@ -131,6 +132,11 @@ class Work:
         return self.slots["element"]
 
     @property
+    def accumulator_words(self) -> int:
+        """32-bit words of an accumulator."""
+        return 2 if "64" in self.element or self.element == "f32_compensated" else 1
+
+    @property
     def folds(self) -> int:
         """How often an element is combined: a tile that turns out to be exceptional is folded again."""
         return 1 if self.element in (*_EXACT, "int_packed") else 2
@@ -212,33 +218,39 @@ def _tile_words(work: Work) -> int:
     return 16 * work.count + 12 * work.all_tiles
 
 
-def _accumulator_words(work: Work) -> int:
-    return 2 if "64" in work.element or work.element == "f32_compensated" else 1
-
-
 def _chain_words(work: Work) -> int:
-    return 8 + 16 * work.count + (6 * _accumulator_words(work) + 1) * work.all_tiles
+    return 8 + 16 * work.count + (6 * work.accumulator_words + 1) * work.all_tiles
 
 
-def lookback_record_words(halves: int, is_exact: bool, is_exclusive: int) -> tuple[int, int]:
-    """Return the words of a tile's record and of a span's, as lib/lookback_records.wgsl has them.
+LOOKBACK_HEADER_WORDS = 2
+
+
+def lookback_slice_words(tiles: int, accumulator_words: int, is_exact: bool, exclusive: int) -> int:
+    """Return the words of a slice's records for tiles and spans, as lib/lookback_records.wgsl has them.
 
     Parameters
     ----------
-    halves : int
-        Of an accumulator: two a word.
+    tiles : int
+        Of the slice, in the window.
+    accumulator_words : int
+        32-bit words of an accumulator, each of which takes two in a record.
     is_exact : bool
         Whether no tile can be exceptional.
-    is_exclusive : int
-        Whether the last result before a tile matters.
+    exclusive : int
+        1 where the last result before a tile matters, else 0.
     """
-    ends = 0 if is_exact else halves * is_exclusive
-    return halves if is_exact else halves + 2 + 3 * ends, 2 * halves + 3 + ends
+    halves = 2 * accumulator_words
+    ends = 0 if is_exact else halves * exclusive
+    tile = halves if is_exact else halves + 2 + 3 * ends
+    # The first span and the last may be in part outside the window.
+    spans = ceil_div(tiles + SPAN // TILE - 1, SPAN // TILE)
+    return tile * tiles + (2 * halves + 3 + ends) * spans
 
 
 def _lookback_words(work: Work) -> int:
-    tile, span = lookback_record_words(2 * _accumulator_words(work), work.element in _EXACT, work.fields["exclusive"])
-    return _tile_words(work) + 2 + tile * work.all_tiles + span * work.count * ((work.tiles + 30) // 16)
+    is_exact, exclusive = work.element in _EXACT, work.fields["exclusive"]
+    of_slice = lookback_slice_words(work.tiles, work.accumulator_words, is_exact, exclusive)
+    return _tile_words(work) + LOOKBACK_HEADER_WORDS + of_slice * work.count
 
 
 def _carry_steps(work: Work) -> int:

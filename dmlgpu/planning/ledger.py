@@ -127,12 +127,8 @@ class _Entry:
     links: _Count | None = None
 
 
-def _accumulator_words(work: Work) -> int:
-    return 2 if "64" in work.element or work.element == "f32_compensated" else 1
-
-
 def _carry_words(work: Work) -> int:
-    return 3 * _accumulator_words(work) + 1
+    return 3 * work.accumulator_words + 1
 
 
 def _slices(lanes: int, work: Work, together: int = 1) -> Iterator[tuple[int, int]]:
@@ -186,7 +182,7 @@ def _band_columns(work: Work) -> int:
 
 def _progress(work: Work) -> tuple[int, int]:
     """Return the words of what goes from window to window and from phase to phase."""
-    words = work.count * (23 * _accumulator_words(work) + 4) if work.constants["in_windows"] else 0
+    words = work.count * (23 * work.accumulator_words + 4) if work.constants["in_windows"] else 0
     phase = work.constants.get("phase", 0)
     told = work.count if work.folds == 2 else 0
     read = words * work.fields["resume"] + (told if phase == 2 else 0)
@@ -199,7 +195,7 @@ def _carries(work: Work) -> tuple[int, int]:
 
 
 def _chain_words(work: Work) -> tuple[int, int]:
-    record, wide = 6 * _accumulator_words(work) + 1, _carry_words(work)
+    record, wide = 6 * work.accumulator_words + 1, _carry_words(work)
     # The ticket and where classes begin; the carry before the window; the record of the tile before.
     read = (2 + wide * work.fields["resume"]) * work.all_tiles + record * (work.all_tiles - work.count)
     written = (1 + record) * work.all_tiles + wide * work.fields["suspend"] * work.count
@@ -207,18 +203,18 @@ def _chain_words(work: Work) -> tuple[int, int]:
 
 
 def _clear_words(work: Work) -> tuple[int, int]:
-    record = 6 * _accumulator_words(work) + 1
+    record = 6 * work.accumulator_words + 1
     return 0, 8 + 2 * work.count + record * work.all_tiles
 
 
 def _total_words(work: Work) -> tuple[int, int]:
-    return 0, (4 * _accumulator_words(work) + 4) * work.all_tiles
+    return 0, (4 * work.accumulator_words + 4) * work.all_tiles
 
 
 def _carry_over_words(work: Work) -> tuple[int, int]:
     if work.fields["after_lookback"]:
         return work.count, 0
-    wide = _accumulator_words(work)
+    wide = work.accumulator_words
     of_tile = 4 * wide + (3 if work.folds == 2 else 0)
     read = of_tile * work.all_tiles + _carry_words(work) * work.fields["resume"] * work.count
     return read, 2 * wide * work.all_tiles + (_carry_words(work) + 2) * work.count
@@ -230,7 +226,7 @@ def _carry_over_links(work: Work) -> int:
 
 def _lookback_words(work: Work) -> tuple[int, int]:
     """Return the words where each tile finds the prefix of the span before its own at once."""
-    wide, is_float = _accumulator_words(work), int(work.folds == 2)
+    wide, is_float = work.accumulator_words, int(work.folds == 2)
     number = work.fields["first"] // TILE % RUN + np.arange(work.tiles)
     span, before = number // RUN, np.where(number < RUN, np.arange(work.tiles), number % RUN)
     ends = 2 * wide * is_float * work.fields["exclusive"]
@@ -252,7 +248,7 @@ def _lookback_clear_words(work: Work) -> tuple[int, int]:
 
 
 def _serial_tile_words(work: Work) -> tuple[int, int]:
-    wide, lanes = _accumulator_words(work), 8
+    wide, lanes = work.accumulator_words, 8
     if work.fields["side_by_side"]:
         workgroups, rest = divmod(work.all_tiles, lanes)
         slices = workgroups * min(work.count, lanes) + min(work.count, rest)
@@ -265,7 +261,7 @@ def _serial_tile_words(work: Work) -> tuple[int, int]:
 
 def _band_words(work: Work) -> tuple[int, int]:
     """Return the words of columns of floats: what the next block begins with, and the carry."""
-    wide, first, length = _accumulator_words(work), work.fields["first"], work.length
+    wide, first, length = work.accumulator_words, work.fields["first"], work.length
     last = first + (length - 1) // _BLOCK * _BLOCK  # the element that the last block begins with
     goes_on, in_tiles, ends = last > 0, last >= TILE, (first + length) // TILE > first // TILE
     tile_ends = (first + length) % TILE == 0
@@ -301,7 +297,7 @@ def _strip(work: Work) -> Iterator[tuple[int, int]]:
 def _strip_words(work: Work) -> tuple[int, int]:
     """Return the words of which tiles are exceptional, and of carries between windows."""
     told = work.count if work.folds == 2 else 0
-    carries = 3 * _accumulator_words(work) * work.count // _in_cell(work)
+    carries = 3 * work.accumulator_words * work.count // _in_cell(work)
     return (told + carries) * work.fields["resume"], told + carries * work.fields["suspend"]
 
 

@@ -7,6 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from ..layout import ceil_div
+
 __all__ = ["PARAMS", "scalars", "uniforms"]
 
 _PACKED: Final = np.dtype(
@@ -45,7 +47,7 @@ PARAMS: Final = np.dtype(
         "names": list(_PACKED.names or ()),
         "formats": [found[0] for found in (_PACKED.fields or {}).values()],
         "offsets": [int(found[1]) for found in (_PACKED.fields or {}).values()],
-        "itemsize": -_PACKED.itemsize // _VECTOR_BYTES * -_VECTOR_BYTES,
+        "itemsize": ceil_div(_PACKED.itemsize, _VECTOR_BYTES) * _VECTOR_BYTES,
     }
 )
 """What each field means stands in ``wgsl/lib/params.wgsl``; a test compares the two."""

@@ -12,7 +12,7 @@ from ..dtypes import ElementType
 from ..layout import ceil_div
 from .columns import strips_of
 from .dispatch import BoundWindow, Pass, Planner
-from .kernels import DEAR_ELEMENTS, PROGRESS_WORDS, lookback_record_words
+from .kernels import DEAR_ELEMENTS, LOOKBACK_HEADER_WORDS, PROGRESS_WORDS, lookback_slice_words
 from .problem import Operator, Precision, ScanProblem, is_side_by_side
 from .software import policy_of
 from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Window, windows
@@ -283,9 +283,9 @@ class ScanPlanner(Planner):
     def _lookback(self, withhold_every: int) -> Iterator[Pass]:
         """Yield one pass over the tiles of each window, and those that see to the tiles that it has left."""
         tiles = ceil_div(min(self.chunks[-1], self.problem.axis.size), TILE)
-        halves = 2 * self.problem.accumulator_size // _WORD_BYTES
-        of_tile, of_span = lookback_record_words(halves, self.problem.is_exact, int(self.problem.exclusive))
-        chunks = self._with_state(self.chunks, 18 + (12 + of_tile) * tiles + of_span * ((tiles + 30) // 16))
+        wide, exclusive = self.problem.accumulator_size // _WORD_BYTES, int(self.problem.exclusive)
+        of_slice = lookback_slice_words(tiles, wide, self.problem.is_exact, exclusive)
+        chunks = self._with_state(self.chunks, LOOKBACK_HEADER_WORDS + 16 + 12 * tiles + of_slice)
         in_tests = {"withhold_every": withhold_every, "patience": 20} if withhold_every else {}
         for bound in self.windows(chunks):
             fields = {"carry_side": bound.window.first // chunks[-1] % 2}
