@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from dmlgpu.cli import files, main, operators, stream
-from tests.faulty_os import FaultyOs
+from dmlgpu.cli import main, operators, stream
+from tests.faulty_os import FILE_MODULES, FaultyOs
 
 
 def numpy_in_place_of_a_device(arguments: Namespace) -> tuple[Callable[..., Any], Namespace]:
@@ -68,7 +68,8 @@ def child(order: dict[str, Any]) -> None:
     if order.get("largest") is not None:
         fault = limited(order["largest"])
     stand_in = FaultyOs(fault, order.get("most", 1 << 30))
-    files.os = stand_in  # type: ignore[assignment]
+    for module in FILE_MODULES:
+        module.os = stand_in  # type: ignore[attr-defined]
     operators._operator = numpy_in_place_of_a_device  # type: ignore[assignment]
     in_blocks()
     sys.argv = ["dmlgpu", *order["command"]]

@@ -8,6 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from dmlgpu.cli import files, npy_files, raw_files, replacement, signals
+
+FILE_MODULES = (files, npy_files, raw_files, replacement, signals)
+"""All that make calls for the command line's files."""
+
 ERRORS = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ESTALE),
     *(errno.ENOMEM, errno.EMFILE, errno.EFBIG, errno.EINVAL, errno.ENOTSUP),
@@ -66,6 +73,12 @@ def failing(first: int, last: int, code: int) -> Callable[[int, str, bool], None
             raise OSError(code, os.strerror(code))
 
     return fault
+
+
+def patch_os(patch: pytest.MonkeyPatch, stand_in: Any) -> None:
+    """Have the command line's files make their calls of another `os`."""
+    for module in FILE_MODULES:
+        patch.setattr(module, "os", stand_in)
 
 
 def leftovers(folder: Path) -> list[Path]:

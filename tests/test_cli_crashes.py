@@ -20,7 +20,7 @@ from .faulty_os import leftovers
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
 
 if sys.platform != "win32":
-    from dmlgpu.cli.files import SIGNALS
+    from dmlgpu.cli.signals import SIGNALS
 else:
     SIGNALS = ()
 

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dmlgpu.cli import files, operators, stream
+from dmlgpu.cli import operators, stream
 
 from .cli_runner import Outcome, Run, one_line, runner
-from .faulty_os import ERRORS, FaultyOs, failing, leftovers
+from .faulty_os import ERRORS, FaultyOs, failing, leftovers, patch_os
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
 
@@ -91,7 +91,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def run_with(monkeypatch: pytest.MonkeyPatch, run: Run, command: str, stand_in: FaultyOs) -> Outcome:
     """Run a command with another `os`; arrays with --axis go in blocks of a row, each with a record."""
     with monkeypatch.context() as patch:
-        patch.setattr(files, "os", stand_in)
+        patch_os(patch, stand_in)
         patch.setattr(stream, "CHECKPOINT_SECONDS", 0.0)
         patch.setattr(stream, "block_elements", lambda *_: 2)
         patch.setattr(operators, "_is_large", lambda *_: "--axis" in command)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dmlgpu
-from dmlgpu.cli import console, files, operators, stream
+from dmlgpu.cli import console, operators, replacement, stream
 from dmlgpu.cli.stream import Block, Cube, Place
 
 from .cli_runner import Run, bits, environment, one_line, process, runner
@@ -305,7 +305,7 @@ def test_another_treatment_of_subnormal_numbers_is_refused(
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows removes no open files anyway")
 @pytest.mark.parametrize("resume", [[], ["--resume"]], ids=["anew", "resumed"])
 def test_two_processes_do_not_write_one_file(run: Run, x: np.ndarray, tmp_path: Path, resume: list[str]) -> None:
-    with files.continuing(Path("y.npy"), resume=False) as file:
+    with replacement.continuing(Path("y.npy"), resume=False) as file:
         file.write(b"first")
         status, _, err = run(*SCAN, *resume)
         assert status == 2
@@ -319,7 +319,7 @@ def test_nothing_to_go_on_from_is_a_start(run: Run, x: np.ndarray, device: dmlgp
 
 
 def test_a_foreign_file_is_not_gone_on_with(run: Run, x: np.ndarray, tmp_path: Path) -> None:
-    with files.continuing(Path("y.npy"), resume=False):
+    with replacement.continuing(Path("y.npy"), resume=False):
         (name,) = leftovers(tmp_path)
     Path("elsewhere").write_bytes(b"mine")
     os.link("elsewhere", name)

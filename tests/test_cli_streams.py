@@ -165,7 +165,7 @@ def test_a_result_never_gets_what_a_library_prints(tmp_path: Path) -> None:
     """A file that is opened where a standard stream is missing would have the stream's number."""
     np.save(tmp_path / "x.npy", np.arange(3, dtype=np.float32))
     code = (
-        "import os, sys; from dmlgpu.cli import files, main; write = files.write_npy\n"
+        "import os, sys; from dmlgpu.cli import main, npy_files; write = npy_files.write_npy\n"
         "def chatty(file, array):\n"
         "    write(file, array)\n"
         "    for stream in (1, 2):\n"

@@ -31,7 +31,7 @@ from typing import Any
 
 from dmlgpu.bench.clock import Clock
 from dmlgpu.bench.machine import header
-from dmlgpu.cli.files import replacing
+from dmlgpu.cli.replacement import replacing
 from dmlgpu.errors import DmlGpuError, SoftwareAdapterWarning
 from dmlgpu.runtime.device import Device
 

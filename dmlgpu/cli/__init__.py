@@ -23,7 +23,7 @@ import dmlgpu
 
 from ..errors import DmlGpuError
 from .console import CommandError, ReaderGoneError, complain, flush, note, open_streams, say
-from .files import die_of
+from .signals import die_of
 
 __all__ = ["main", "parse"]
 

@@ -14,7 +14,9 @@ from ..bench.results import Report, Result, read_report
 from ..bench.rows import AXES, Row, default_rows, parse_axis, quick_rows, rows_of
 from ..bench.tables import closing, header_lines, heading, lines, markdown, wrapped
 from .console import CommandError, Progress, count, flush, note, one_line, say, warn
-from .files import check_input, check_outputs, replacing
+from .files import check_outputs
+from .raw_files import check_input
+from .replacement import replacing
 
 if TYPE_CHECKING:
     from ..runtime.device import Device

@@ -26,8 +26,8 @@ import pyarrow.compute
 import pyarrow.csv
 
 from .console import CommandError, count
-from .files import RawFile, reading
 from .numerals import CODE, NUMBER, Pattern, floats_of, numbers_of, other_than_number, shown, texts_of, too_wide
+from .raw_files import RawFile, reading
 from .table import Column, Dialect, Table, chosen_columns
 from .table_stream import Blocks, Cells, Writer
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +16,9 @@ from numpy.typing import NDArray
 
 from ..errors import DmlGpuError
 from .console import CommandError, count
-from .files import NpyHeader, RawFile, check_bools, fill, read_header, reading, replacing, shaped, write_npy
+from .npy_files import NpyHeader, check_bools, fill, read_header, shaped, write_npy
+from .raw_files import buffered, reading
+from .replacement import replacing
 
 if TYPE_CHECKING:
     from .stream import Task
@@ -139,9 +140,9 @@ def _named(path: Path, members: Sequence[zipfile.ZipInfo]) -> Iterator[tuple[str
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     """Open a .npz file to read it, and have errors say that it is damaged."""
-    with reading(path) as file, _buffered(file) as buffered:
+    with reading(path) as file, buffered(file) as content:
         try:
-            with zipfile.ZipFile(buffered) as archive:
+            with zipfile.ZipFile(content) as archive:
                 yield archive
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
             if isinstance(error, DmlGpuError):
@@ -149,16 +150,6 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
             if isinstance(error.__context__, OSError):  # which zipfile takes for another kind of file
                 raise CommandError(f"cannot read {path}: {error.__context__.strerror or error.__context__}") from error
             raise CommandError(f"{path} is damaged, or not a .npz file that can be read: {error}") from None
-
-
-@contextmanager
-def _buffered(file: RawFile) -> Iterator[IO[bytes]]:
-    """Give a file whose reads are whole; it does not close the file."""
-    buffered = io.BufferedReader(file)
-    try:
-        yield buffered
-    finally:
-        buffered.detach()
 
 
 def _header(path: Path, content: IO[bytes], size: int) -> NpyHeader:

@@ -22,18 +22,11 @@ from ..errors import AxisError
 from ..layout import resolve_axis
 from ..planning.problem import MODES, OPERATORS
 from .console import CommandError, one_line, say
-from .files import (
-    STANDARD,
-    Format,
-    check_output,
-    input_format,
-    output_format,
-    read_npy,
-    replacing,
-    standard_output,
-    write_npy,
-)
+from .files import Format, check_output, input_format, output_format
+from .npy_files import read_npy, write_npy
 from .npz_files import Archive, archive_bytes, read_archive, stream_archive, write_archive
+from .raw_files import STANDARD, standard_output
+from .replacement import replacing
 from .summary import describe, summarize
 from .table import Table, array_table
 

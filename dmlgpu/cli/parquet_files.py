@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,13 +15,12 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from .console import CommandError
-from .files import reading
+from .raw_files import AT_ONCE, buffered, reading
 from .table import Column, Dialect, Table, chosen_columns
 from .table_stream import Blocks, Cells, Writer
 
 __all__ = ["open_blocks", "read_table", "table_bytes", "write_table"]
 
-_AT_ONCE = 1 << 24
 _BUFFER_BYTES = 1 << 16
 """Of a column of a row group that pyarrow reads at a time."""
 
@@ -49,7 +47,7 @@ def read_table(path: Path, only: Sequence[str] | None = None, missing: str | Non
         If it cannot be opened.
     """
     with reading(path) as file:
-        content = b"".join(iter(lambda: file.read(_AT_ONCE) or b"", b""))
+        content = b"".join(iter(lambda: file.read(AT_ONCE) or b"", b""))
     try:
         table = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(content), page_checksum_verification=True).read()
         names = list(table.column_names)
@@ -138,19 +136,15 @@ def table_bytes(path: Path) -> int:
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """Open a .parquet file, of whose columns pyarrow reads a part at a time."""
-    with reading(path) as raw:
-        buffered = io.BufferedReader(raw)
-        try:
-            with _saying(path):
-                file = pyarrow.parquet.ParquetFile(
-                    pyarrow.PythonFile(buffered, "r"),
-                    page_checksum_verification=True,
-                    pre_buffer=False,
-                    buffer_size=_BUFFER_BYTES,
-                )
-            yield file
-        finally:
-            buffered.detach()
+    with reading(path) as raw, buffered(raw) as content:
+        with _saying(path):
+            file = pyarrow.parquet.ParquetFile(
+                pyarrow.PythonFile(content, "r"),
+                page_checksum_verification=True,
+                pre_buffer=False,
+                buffer_size=_BUFFER_BYTES,
+            )
+        yield file
 
 
 @contextmanager

@@ -25,18 +25,9 @@ from numpy.typing import NDArray
 from ..arrays.pieces import Scan
 from ..planning.windows import TILE
 from .console import CommandError, Progress, count, note, unwritable
-from .files import (
-    STANDARD,
-    NpyHeader,
-    RawFile,
-    check_bools,
-    check_length,
-    continuing,
-    flush_file,
-    read_header,
-    reading,
-    standard_output,
-)
+from .npy_files import NpyHeader, check_bools, check_length, read_header
+from .raw_files import AT_ONCE, STANDARD, RawFile, filled, flush_file, reading, standard_output
+from .replacement import continuing
 
 __all__ = ["Block", "Cube", "Place", "Task", "block_elements", "pass_through", "stream", "writing"]
 
@@ -51,8 +42,6 @@ _SLOT = 1 << 22
 """Bytes from a record to the other one, behind the elements of the unfinished file."""
 _MAGIC = b"dmlgpu records 1"
 _DIGEST_BYTES = 32
-_AT_ONCE = 1 << 24
-_READ = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -318,7 +307,7 @@ def _spooled(opened: ExitStack, source: Path, file: RawFile | IO[bytes], header:
     left = header.nbytes
     while left:
         try:
-            piece = file.read(min(left, _AT_ONCE))
+            piece = file.read(min(left, AT_ONCE))
         except OSError as error:
             raise CommandError(f"cannot read {source}: {error.strerror or error}") from error
         if not piece:
@@ -331,7 +320,7 @@ def _spooled(opened: ExitStack, source: Path, file: RawFile | IO[bytes], header:
 
 def _copy(spool: RawFile, output: RawFile | IO[bytes]) -> None:
     spool.seek(0)
-    while piece := spool.read(_AT_ONCE):
+    while piece := spool.read(AT_ONCE):
         output.write(piece)
 
 
@@ -429,14 +418,10 @@ class _Job:
     def _read_at(self, offset: int, data: memoryview) -> None:
         if offset != self._position:
             self._file.seek(offset)
-        done = 0
-        while done < len(data):
-            got = self._file.readinto(data[done : done + _READ])  # what is not a RawFile makes a copy of it
-            if not got:
-                raise CommandError(
-                    f"{self.source} is damaged or truncated: it ends {count(len(data) - done, 'byte')} early, or more"
-                )
-            done += got
+        if (done := filled(self._file, data)) < len(data):
+            raise CommandError(
+                f"{self.source} is damaged or truncated: it ends {count(len(data) - done, 'byte')} early, or more"
+            )
         self._position = offset + done
 
     def _compute(self, block: Block, array: NDArray[Any]) -> list[tuple[Block, NDArray[Any]]]:
@@ -554,9 +539,7 @@ class _Keeper:
 def _unpacked(file: RawFile) -> list[tuple[dict[str, Any], bytes]]:
     """Return the record at a file's position, or none."""
     content = bytearray(_SLOT)
-    filled = 0
-    while filled < _SLOT and (got := file.readinto(memoryview(content)[filled:])):
-        filled += got
+    filled(file, memoryview(content))
     head = len(_MAGIC) + 8
     end = head + int.from_bytes(content[len(_MAGIC) : head], "little")
     digest = bytes(content[end : end + _DIGEST_BYTES])

@@ -12,7 +12,7 @@ import pyarrow
 from numpy.typing import NDArray
 
 from .console import Progress, count
-from .files import replacing
+from .replacement import replacing
 from .stream import Task, writing
 
 __all__ = ["Blocks", "Cells", "Writer", "stream_table"]

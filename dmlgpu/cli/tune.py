@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..bench.tune import QUESTIONS, Decision, tune
 from ..planning.tuning import DEFAULTS, Tuning
 from .console import CommandError, columns, note, one_line, say
-from .files import replacing
+from .replacement import replacing
 
 if TYPE_CHECKING:
     from ..runtime.device import Device

@@ -29,7 +29,9 @@ from ..conformance import (
 from ..conformance.digests import REFERENCE
 from ..errors import ArgumentError, DeviceReleasedError
 from .console import CommandError, Progress, count, note, one_line, say, warn
-from .files import check_input, check_outputs, replacing
+from .files import check_outputs
+from .raw_files import check_input
+from .replacement import replacing
 from .verdict import Verdict, driver_of, reproduction
 
 if TYPE_CHECKING:

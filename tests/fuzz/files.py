@@ -27,7 +27,7 @@ from dmlgpu.bench.comparison import compare as compare_reports
 from dmlgpu.bench.comparison import render
 from dmlgpu.bench.results import read_report
 from dmlgpu.cli.csv_files import read_table, write_table
-from dmlgpu.cli.files import read_npy
+from dmlgpu.cli.npy_files import read_npy
 from dmlgpu.cli.summary import summarize
 from dmlgpu.cli.table import Table
 from dmlgpu.conformance import Digests
@@ -412,7 +412,7 @@ def files(fresh: Callable[[list[bytes]], st.SearchStrategy[bytes]], pieces: list
     return inputs
 
 
-NPY = Target("npy", files(lambda corpus: headers(), PIECES), check_npy, ("cli/files",))
+NPY = Target("npy", files(lambda corpus: headers(), PIECES), check_npy, ("cli/npy_files", "cli/raw_files"))
 CSV = Target(
     "csv", files(lambda corpus: tables(), CSV_PIECES), check_csv, ("cli/csv_files", "cli/numerals", "cli/table")
 )
