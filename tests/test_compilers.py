@@ -49,7 +49,6 @@ KERNELS = {
     "round",
     "round_quads",
     "scan_blocks",
-    "scan_carries",
     "scan_elements",
     "scan_lookback",
     "scan_lookback_clear",
@@ -169,7 +168,7 @@ def test_the_pipelines_of_gpus() -> None:
     assert {key.kernel for key in keys} == KERNELS
     pieces = {"int", "int64", "f16", "f32", "f32_compensated", "f64", "f64_words"}
     others = {"convert", "round", "round_quads", "scan_blocks", "scan_lookback_clear", "scan_strips"}
-    of_floats = {"scan_carries", "scan_repair", "scan_suspects"}
+    of_floats = {"scan_repair", "scan_suspects"}
     for kernel in KERNELS - others - of_floats:
         assert {dict(key.slots)["element"] for key in keys if key.kernel == kernel} == pieces
     lengths = {dict(key.constants)["slice_length"] for key in keys if key.kernel == "scan_short"}

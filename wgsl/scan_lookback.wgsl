@@ -3,7 +3,7 @@
 // For slices too few to fill a GPU with a workgroup each. A workgroup posts the total of its tile, which depends on its
 // elements alone, before it waits. Then it folds the totals of its span's earlier tiles, and those of the spans before,
 // from the nearest known prefix on, left to right as the canonical order has it. A tile is written only if neither it
-// nor any before it may be exceptional. Others are left to scan_carries, scan_repair and scan_tiles.
+// nor any before it may be exceptional. Others are left to scan_repair and scan_tiles.
 // Grid: one workgroup of 256 invocations for each tile, in the order of tickets.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state (scan_lookback_clear).
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, patience; withhold_every in tests.

@@ -1,10 +1,11 @@
 // Scans slices from the first tile that may be exceptional on, tile after tile, until only classes count. From there on
 // it works out what each tile begins with. Slices without such a tile take no time. A dispatch does one turn of tiles,
-// and the next one goes on where it ended: software drivers end long loops, and GPUs have watchdogs.
+// and the next one goes on where it ended: software drivers end long loops, and GPUs have watchdogs. Of slices of which
+// scan_lookback has left tiles, the first turn works out what each tile begins with, as scan_carries does for others.
 //
 // Grid: one workgroup of 256 invocations for each slice.
-// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries left; writes base of tiles behind
-// an absorbing result, and the carry after the window.
+// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries or scan_lookback left; writes
+// base and end of tiles, and the carry after the window.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, together.
 // Bytes moved: nothing on ordinary data.
 
@@ -18,7 +19,14 @@
 #import "lib/state.wgsl"
 #import "lib/tile_state.wgsl"
 #import "lib/classes.wgsl"
+#import "lib/bounds.wgsl"
 
+const SPANS = LANES;
+
+#import "lib/tile_bases.wgsl"
+
+// Whether it is the first turn over a slice of which scan_lookback has left tiles.
+var<workgroup> finds_bases: u32;
 var<workgroup> first_tile: u32;
 var<workgroup> goes_on: u32;
 var<workgroup> totals: array<u32, 256>;
@@ -57,6 +65,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let slice = workgroup_number(workgroup);
     if (slice >= params.count) {
         return;
+    }
+    if (lane == 0u) {
+        finds_bases = u32(params.after_lookback == 1u && params.turn_first == 0u && is_left(slice));
+    }
+    if (workgroupUniformLoad(&finds_bases) == 1u) {
+        find_bases(lane, slice);
     }
     if (lane == 0u) {
         first_tile = first_of_turn(slice);

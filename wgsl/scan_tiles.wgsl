@@ -1,7 +1,7 @@
 // Scans the tiles that scan_lookback has left, except those that scan_repair has written.
 //
 // Grid: one workgroup of 256 invocations for each tile; one invocation for each run of 16 elements.
-// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: of floats what scan_carries and scan_repair left;
+// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: of floats what scan_repair left;
 // of integers the totals of scan_lookback, and the carry after the window if its last tile is left.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
 // Bytes moved: 4 for each tile on ordinary data; else a read and a write for each element of tiles that are left.

@@ -253,15 +253,18 @@ def _lookback_words(work: Work) -> int:
     return _tile_words(work) + LOOKBACK_HEADER_WORDS + of_slice * work.count
 
 
-def _carry_steps(work: Work) -> int:
-    # Twice over the tiles of a span, and in between over 64 spans.
+def _base_steps(work: Work, at_once: int) -> int:
+    # Twice over the tiles of a span, and in between over the spans that a workgroup takes at once.
     span, spans = SPAN // TILE, ceil_div(work.tiles, SPAN // TILE) + 1
-    return ceil_div(spans, 64) * (2 * span + 64)
+    return ceil_div(spans, at_once) * (2 * span + at_once)
 
 
 def _repair_steps(work: Work) -> int:
-    """Return the steps of a tile, which may be folded again by one invocation."""
-    return work.lane_steps + ceil_div(TILE, _NEAR) if work.constants["together"] else work.tile_steps
+    """Return the steps of a turn, whose tiles may each be folded again by one invocation."""
+    of_tile = work.lane_steps + ceil_div(TILE, _NEAR) if work.constants["together"] else work.tile_steps
+    bases = _base_steps(work, 256) if work.fields["after_lookback"] and not work.fields["turn_first"] else 0
+    # The classes of what is left come in shares, of which each goes on from those before.
+    return bases + of_tile * work.fields["turn_tiles"] + 2 * ceil_div(work.tiles, 256) + 256
 
 
 def _band_steps(work: Work) -> int:
@@ -441,7 +444,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
         constants={"product": _BOOL},
         workgroups=lambda w: w.count,
         scratch_words=_tile_words,
-        steps=_carry_steps,
+        steps=lambda w: _base_steps(w, 64),
     ),
     "scan_repair": Kernel(
         slots=(*_RUNS, "tile"),
@@ -449,8 +452,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
         constants={**_SCAN, "together": _BOOL},
         workgroups=lambda w: w.count,
         scratch_words=_tile_words,
-        # The tiles of a turn; or the classes of what is left, in shares of which each goes on from those before.
-        steps=lambda w: _repair_steps(w) * w.fields["turn_tiles"] + 2 * ceil_div(w.tiles, 256) + 256,
+        steps=_repair_steps,
     ),
     "scan_tiles": Kernel(
         slots=(*_RUNS, "tile"),

@@ -212,16 +212,10 @@ def _total_words(work: Work) -> tuple[int, int]:
 
 
 def _carry_over_words(work: Work) -> tuple[int, int]:
-    if work.fields["after_lookback"]:
-        return work.count, 0
     wide = work.accumulator_words
     of_tile = 4 * wide + (3 if work.folds == 2 else 0)
     read = of_tile * work.all_tiles + _carry_words(work) * work.fields["resume"] * work.count
     return read, 2 * wide * work.all_tiles + (_carry_words(work) + 2) * work.count
-
-
-def _carry_over_links(work: Work) -> int:
-    return 1 if work.fields["after_lookback"] else TABLE["scan_carries"].steps(work)
 
 
 def _lookback_words(work: Work) -> tuple[int, int]:
@@ -365,7 +359,7 @@ _ROWS: Final[Mapping[str, _Entry]] = {
     "scan_lookback_clear": _Entry(lanes=lambda _: 64, starts=None, words=_lookback_clear_words),
     "scan_lookback": _Entry(lanes=lambda _: 256, starts=_tiles, words=_lookback_words, ahead=_of_tile),
     "scan_serial_totals": _Entry(lanes=lambda _: 8, starts=_serial_tiles, writes=lambda _: 0, words=_total_words),
-    "scan_carries": _Entry(lanes=lambda _: 64, starts=None, words=_carry_over_words, links=_carry_over_links),
+    "scan_carries": _Entry(lanes=lambda _: 64, starts=None, words=_carry_over_words),
     "scan_repair": _Entry(lanes=lambda _: 256, starts=None, words=lambda w: (2 * w.count, 0), links=lambda _: 1),
     "scan_tiles": _Entry(lanes=lambda _: 256, starts=None, words=lambda w: (w.all_tiles, 0), links=lambda _: 1),
     "scan_serial_tiles": _Entry(lanes=lambda _: 8, starts=_serial_tiles, words=_serial_tile_words),

@@ -308,7 +308,7 @@ class ScanPlanner(Planner):
                 most = _MAX_TILES_TOGETHER_ON_SOFTWARE
         fields = {**fields, "turn_tiles": min(tiles, most)}
         slots = self._tile_of(access) if together else {}
-        if not (together and self.problem.is_exact):
+        if not together:
             yield self.make_pass("scan_carries", bound, access, fields=fields)
         if not self.problem.is_exact:
             for first in range(0, tiles, fields["turn_tiles"]):

@@ -26,7 +26,7 @@ struct Params {
                                 // windows that are checked together
     turn_first: u32,            // of scan_repair: the first tile of its turn
     turn_tiles: u32,            // of scan_repair: the tiles of a turn
-    after_lookback: u32,        // of scan_carries: 1, it sees only to slices of which scan_lookback has left tiles
+    after_lookback: u32,        // of scan_repair: 1, it follows scan_lookback
     side_by_side: u32,          // of scan_serial_*: 1 where neighbours in memory belong to different slices
 }
 

@@ -32,8 +32,8 @@ fn carry_before(slice: u32) -> Carry {
 
 // The words of a tile. The first pass leaves its total; the p, h and r that make its last result; the largest
 // magnitude of a result without what comes before the tile, and of r; its class; and for a product the smallest
-// magnitude of such a result. scan_carries replaces p and h by base, which the results begin with, and end, the last
-// result.
+// magnitude of such a result. lib/tile_bases.wgsl replaces p and h by base, which the results begin with, and end, the
+// last result.
 const TILE_WORDS = 12u;
 const TILE_TOTAL = 0u;
 const TILE_P = 2u;
@@ -60,7 +60,7 @@ fn set_tile_accumulator(slice: u32, tile: u32, number: u32, value: Accumulator) 
     put_accumulator(tile_word(slice, tile) + number, 1u, value);
 }
 
-// Whether scan_lookback has written all tiles of the slice.
-fn is_complete(slice: u32) -> bool {
-    return params.after_lookback == 1u && state_word(slice_word(slice) + SUSPECT) == NO_TILE;
+// Whether scan_lookback has left a tile of the slice.
+fn is_left(slice: u32) -> bool {
+    return state_word(slice_word(slice) + SUSPECT) != NO_TILE;
 }
