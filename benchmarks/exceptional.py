@@ -45,7 +45,6 @@ SHAPES: tuple[tuple[str, tuple[int, ...], int], ...] = (  # kernel, shape, axis
     ("rows", (256, 16_384), 1),
     ("lookback", (256, 16_384), 1),
     ("serial", (4, 2**20), 1),
-    ("chain", (4, 2**20), 1),
     ("slices", (4096, 1024), 0),
     ("slices", (2**17, 32), 1),
 )
@@ -56,7 +55,6 @@ PRODUCTS: tuple[tuple[str | None, tuple[int, ...], int], ...] = (  # kernel (the
     (None, (256, 256, 256), 1),
     (None, (2**20, 16), 1),
     (None, (2**22, 3), 1),
-    ("chain", (4, 2**20), 1),
     ("rows", (256, 16_384), 1),
     ("lookback", (256, 16_384), 1),
 )
@@ -179,7 +177,7 @@ def main() -> None:
     zero[0], nan[3] = 0, np.nan
     one, ordinary = scan("float32", decay.shape, 0, "product"), finite("float32", decay.shape)
     print("\n| products of 10^6 elements | 0.999 each | a zero at the start | a NaN |\n|---|---|---|---|")
-    for kernel in (None, "chain", "rows", "lookback", "serial", "slices"):
+    for kernel in (None, "rows", "lookback", "serial", "slices"):
         cells = []
         for x in (decay, zero, nan):
             price = ratio(device, kernel, arguments.samples, (one, x, checked), (one, ordinary, checked))
@@ -191,7 +189,7 @@ def main() -> None:
     infinite = x.copy()
     infinite[10] = np.inf
     one = scan("float32", x.shape, 0)
-    for kernel in (None, "chain", "rows", "lookback", "serial", "slices"):
+    for kernel in (None, "rows", "lookback", "serial", "slices"):
         price = ratio(device, kernel, arguments.samples, (one, infinite, checked), (one, x, checked))
         times = f"{1000 * price.other:.1f} ms | {1000 * price.one:.1f} ms | {price.value:.2f}"
         print(f"| {f'`{kernel}`' if kernel else 'as planned'} | {times} |", flush=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 from unittest import mock
@@ -76,20 +76,15 @@ ROWS: dict[str, list[Row]] = {
         ("float32", (2**22, 3), 1), ("uint8", (2**22, 3), 1), ("int64", (2**22, 3), 1), ("float16", (2**22, 3), 1),
         ("float32", (2**20, 13), 1),
     ),
-    "scan_chain": _sums(
-        ("float32", (2**14,), 0), ("float32", (2**15,), 0), ("float32", (2**16,), 0), ("float32", (2**17,), 0),
-        ("float32", (2**18,), 0), ("float16", (2**15,), 0), ("uint8", (2**15,), 0), ("int64", (2**15,), 0),
-        ("float32", (2, 2**15), 1),
-    ),
     "scan_serial": _sums(
-        ("float32", (2**24,), 0), ("float16", (2**24,), 0), ("uint8", (2**24,), 0), ("int64", (2**24,), 0),
-        ("float32", (2**20, 2), 0),
+        ("float32", (2**15,), 0), ("float32", (2**18,), 0), ("float32", (2**24,), 0), ("float16", (2**24,), 0),
+        ("uint8", (2**24,), 0), ("int64", (2**24,), 0), ("float32", (2**20, 2), 0),
     ),
 }  # fmt: skip
 """Rows that the kernels are for: those of ``dmlgpu bench`` that take them, and others."""
 
 TRIALS = [Trial(kernel, row) for kernel, rows in ROWS.items() for row in rows]
-TRIALS += [Trial("scan_serial", row, in_place=True) for row in ROWS["scan_serial"][:1]]
+TRIALS += [Trial("scan_serial", Row("sum", "float32", (2**24,), 0), in_place=True)]
 
 
 class _Unpacked(SoftwarePolicy):
@@ -118,18 +113,16 @@ _POLICIES = {
     "scan_bands": _Unbanded,
     "scan_bands_exact": _Unbanded,
 }
-"""What does without the kernels that no threshold leaves out."""
+"""What does without these kernels; without scan_serial there is an invocation a slice."""
 
 
 def plans(trial: Trial, limits: Limits) -> tuple[Plan, Plan]:
     """Return the plan of a row, and the one that there would be without the kernel."""
     problem = problem_of(trial.row)
     usual = plan_problem(problem, limits, one_buffer=trial.in_place)
-    many = {"scan_chain": 0, "scan_serial": 2**32}.get(trial.kernel, limits.tuning.many_elements)
-    changed = replace(limits, tuning=replace(limits.tuning, many_elements=many))
-    forced = "lookback" if trial.in_place and trial.kernel == "scan_serial" else None
+    forced = "slices" if trial.kernel == "scan_serial" else None
     with mock.patch.object(scan, "policy_of", _POLICIES.get(trial.kernel, SoftwarePolicy)):
-        return usual, plan_problem(problem, changed, one_buffer=trial.in_place, kernel=forced)
+        return usual, plan_problem(problem, limits, one_buffer=trial.in_place, kernel=forced)
 
 
 def kernels_of(plan: Plan) -> str:

@@ -38,7 +38,7 @@ from . import wgsl
 from .harness import changed
 
 GPU = Limits(binding_bytes=2**40, offset_alignment=16)
-SOFTWARE = changed(GPU, software=True, blocks=True, columns=True, float64=True, dispatch_elements=2**24)
+SOFTWARE = changed(GPU, software=True, columns=True, float64=True, dispatch_elements=2**24)
 TYPES = ("uint8", "float16", "float32", "int64", "float64")
 
 
@@ -192,8 +192,6 @@ def state_of(one: Pass, number: int, random: Random) -> Callable[[Mapping[str, A
     count, tiles, first, turn = (int(one.params[name]) for name in ("count", "tiles", "turn_first", "turn_tiles"))
 
     def found(names: Mapping[str, Any]) -> Any:
-        if "TICKET" in names and one.pipeline.kernel == "scan_chain":
-            return {names["TICKET"]: number}, lambda _: wgsl.DATA
         if "BEFORE_TILE" in names:  # of columns of bands, word by word
             exceptional = random.choice([1, 1 + int(one.params["length"] - 1) // TILE])
             known = {names["SUSPECT"]: exceptional, names["TILES"]: random.choice([0, 0x100, 0x107])}
@@ -288,7 +286,7 @@ def test_every_access_of_every_kernel_is_tried() -> None:
     assert {kernel for kernel, _ in ran} == set(shaders.kernel_names()) - {"copy"}, "copy is for benchmarks only"
     pieces = {piece for _, slots in ran for piece in slots}
     assert {("output", "packed"), ("output", "owned"), ("output", "quads")} <= pieces
-    assert {("tile", "blocks"), ("tile", "runs"), ("tile", "staged")} <= pieces
+    assert {("tile", "runs"), ("tile", "staged")} <= pieces
     assert {("stage", "words"), ("stage", "packed")} <= pieces
     assert {
         ("input", f"{way}{quads}") for way in ("separate", "shared", "in_output") for quads in ("", "_quads")
@@ -298,7 +296,7 @@ def test_every_access_of_every_kernel_is_tried() -> None:
 
 
 def is_unused(file: str, number: int) -> bool:
-    """Whether nobody runs a line: single words of vectors that only columns read, and what delays chains in tests."""
+    """Whether nobody runs a line: single words of vectors that only columns read, and delays, which tests ask for."""
     line = (shaders.folder() / file).read_text(encoding="utf-8").splitlines()[number - 1].strip()
     of_vectors = file.startswith("lib/input_") and line.endswith("_quads[index >> 2u][index & 3u];")
     return of_vectors or line == "atomicAdd(&state[word], 1u);"

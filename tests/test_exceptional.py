@@ -222,7 +222,7 @@ def test_what_is_behind_the_end_does_not_count(device: Device, kernel: str) -> N
             check_scan(device, x, "sum", 1, kernel=kernel, source=Layout.packed(x.shape, 1))
 
 
-@pytest.mark.parametrize("kernel", ["rows", "lookback", "serial", "chain"])
+@pytest.mark.parametrize("kernel", ["rows", "lookback", "serial"])
 def test_windows_that_begin_inside_a_span(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """21 tiles of which 11 fit: the second window begins in the first span and ends in the second."""
     monkeypatch.setattr(device, "limits", replace(device.limits, software=False, dispatch_elements=12 * TILE))
@@ -395,7 +395,7 @@ def early_infinity(tiles: int, operator: str) -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize("operator", ["sum", "product"])
-@pytest.mark.parametrize("kernel", ["lookback", "serial", "chain"])
+@pytest.mark.parametrize("kernel", ["lookback", "serial"])
 def test_many_tiles_behind_an_infinity(
     device: Device, kernel: str, operator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -445,7 +445,7 @@ def test_windows(device: Device, binding: int, monkeypatch: pytest.MonkeyPatch) 
         check_scan(device, x.reshape(-1, 1), "sum", 0, source=far, target=far)
 
 
-@pytest.mark.parametrize("kernel", ["rows", "lookback", "serial", "chain", "strips"])
+@pytest.mark.parametrize("kernel", ["rows", "lookback", "serial", "strips"])
 def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An exceptional tile ends its span, so later windows begin anywhere in theirs."""
     monkeypatch.setattr(device, "limits", replace(device.limits, dispatch_elements=5 * TILE))
@@ -562,12 +562,11 @@ def run_planned(device: Device, plan: Plan, x: NDArray[Any], *, in_place: bool =
 
 @pytest.mark.parametrize("window", [None, 17 * TILE, 9 * TILE, 3 * TILE], ids=str)
 @pytest.mark.parametrize("withhold_every", [1, 2, 3])
-@pytest.mark.parametrize("way", ["chain", "lookback", "lookback in place"])
+@pytest.mark.parametrize("in_place", [False, True], ids=["apart", "in place"])
 def test_others_go_on_where_workgroups_keep_what_they_have_to_themselves(
-    device: Device, way: str, withhold_every: int, window: int | None
+    device: Device, in_place: bool, withhold_every: int, window: int | None
 ) -> None:
-    """As if they had been stopped: in a chain others work out what is missing; behind a look-back other passes do."""
-    kernel, _, in_place = way.partition(" ")
+    """As if they had been stopped: the passes behind a look-back see to what is missing."""
     for x, operator, both in (
         (numbers((2, 60_000), np.float32), "sum", False),
         (numbers((2, 70_001), np.float32), "sum", True),
@@ -579,11 +578,11 @@ def test_others_go_on_where_workgroups_keep_what_they_have_to_themselves(
         element = dtypes.by_dtype(x.dtype)
         problem = scan_problem(element, Operator(operator), layout, layout, axis=1, exclusive=both, reverse=both)
         chunks = (len(x), window or x.shape[1])
-        planner = ScanPlanner(problem, device.limits, bool(in_place), chunks=chunks)
-        plan = Plan.of(planner.passes(kernel, withhold_every))
-        assert [one.pipeline.kernel for one in plan.passes[:2]] == [f"scan_{kernel}_clear", f"scan_{kernel}"]
+        planner = ScanPlanner(problem, device.limits, in_place, chunks=chunks)
+        plan = Plan.of(planner.passes("lookback", withhold_every))
+        assert [one.pipeline.kernel for one in plan.passes[:2]] == ["scan_lookback_clear", "scan_lookback"]
         assert any(one.params["resume"] for one in plan.passes) or window is None or window >= x.shape[1]
-        got = run_planned(device, plan, x, in_place=bool(in_place))
+        got = run_planned(device, plan, x, in_place=in_place)
         expected = expected_scan(device, x, operator, 1, exclusive=both, reverse=both)
         assert reference.first_difference(got, expected) is None
 

@@ -2,7 +2,7 @@
 
 Each test computes the same slices in two ways or more and compares the results with each other, bit for bit; that they
 are also the reference's is what the tests of the kernels show. Random layouts against the reference are in
-test_scan_properties.py, workgroups that stop in the middle of a chain in test_exceptional.py.
+test_scan_properties.py, workgroups that stop in the middle of a look-back in test_exceptional.py.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from .harness import changed
 
 LIMITS = {
     "gpu": Limits(float64=True),
-    "lavapipe": changed(Limits(), software=True, blocks=True, columns=True, float64=True, near_elements=0, cores=1),
+    "lavapipe": changed(Limits(), software=True, columns=True, float64=True, near_elements=0, cores=1),
     "opengl": changed(Limits(), software=True, cores=8),
     "windows": Limits(binding_bytes=2**14, offset_alignment=32, opaque=False),
 }
@@ -68,7 +68,7 @@ def test_every_plan_of_the_conformance_cases_keeps_to_the_table(limits: Limits) 
             pipelines[key.kernel, key.slots, tuple(name for name, _ in key.constants)] = key
             passes += 1
     assert passes > 5000
-    assert {kernel for kernel, *_ in pipelines} >= {"scan_slices", "scan_rows", "scan_chain", "scan_repair", "convert"}
+    assert {kernel for kernel, *_ in pipelines} >= {"scan_slices", "scan_rows", "scan_tiles", "scan_repair", "convert"}
     for key in pipelines.values():
         slots = dict(key.slots)
         declared = set(re.findall(r"\boverride (\w+)", texts(key.kernel, slots)))
@@ -88,7 +88,7 @@ def test_the_copies_keep_to_the_table() -> None:
 @pytest.mark.parametrize(
     ("kernel", "slots", "constants", "message"),
     [
-        ("rows", {"tile": "blocks"}, {}, "scan_rows with blocks in <tile>"),
+        ("rows", {"tile": "words"}, {}, "scan_rows with words in <tile>"),
         ("rows", {"rows": "words"}, {}, "scan_rows with slots .* instead of"),
         ("rows", {"reads": "strided"}, {}, "pieces that do not belong together"),
         ("rows", {"reads": "strided"}, {}, "a staged tile of runs that are strided"),
@@ -104,7 +104,6 @@ def test_the_copies_keep_to_the_table() -> None:
         ("slices", {}, {"in_windows": 1}, "4 bytes of scratch memory instead of 28280"),
         ("slices", {"element": "f32_compensated"}, {}, "opaque = 1"),
         ("lookback", {}, {"opaque": 7}, "opaque = 7"),
-        ("chain", {}, {"exact_grid": 2}, "exact_grid = 2"),
     ],
 )
 def test_what_no_shader_is_for_is_refused(
@@ -137,17 +136,6 @@ def test_a_grid_and_scratch_memory_that_do_not_fit_the_work_are_refused(kernel: 
             check_pass(replace(one, state_bytes=one.state_bytes + 4))
         with pytest.raises(ValueError, match="grid"):
             check_pass(replace(one, grid=(one.grid[0], one.grid[1] + 1, 1)))
-
-
-def test_a_grid_that_must_be_exact() -> None:
-    *_, one = plan("chain", Limits(software=True, workgroups=100))
-    assert (one.grid[:2], dict(one.pipeline.constants)["exact_grid"]) == ((70, 3), 0)
-    check_pass(one)
-    check_pass(changed(one, constants={"exact_grid": 1}))
-    *_, one = plan("chain", Limits(software=True, workgroups=60))
-    assert one.grid[:2] == (53, 4)
-    with pytest.raises(ValueError, match="exact_grid with 212 workgroups for 210"):
-        check_pass(changed(one, constants={"exact_grid": 1}))
 
 
 def test_an_export_holds_plans_to_the_table() -> None:

@@ -36,7 +36,7 @@ from .recording import Access, record
 AT_ONCE = 64
 """An invocation's accesses for which a workgroup's cache is sure to keep a word."""
 GPU = Limits(offset_alignment=32)
-SOFTWARE = changed(GPU, software=True, blocks=True, columns=True, dispatch_elements=2**24)
+SOFTWARE = changed(GPU, software=True, columns=True, dispatch_elements=2**24)
 FAR = changed(SOFTWARE, near_elements=0)
 
 
@@ -73,7 +73,6 @@ def cases() -> list[Case]:
         found += [Case(f"{name} rows", rows, kernel="rows")]
         found += [Case(f"{name} lookback windows", rows, kernel="lookback", chunks=(3, TILE))]
         found += [Case(f"{name} serial", rows, SOFTWARE, "serial")]
-        found += [Case(f"{name} chain", rows, SOFTWARE, "chain")]
         found += [Case(f"{name} slices windows", square, kernel="slices", chunks=(96, 32))]
         found += [Case(f"{name} elements", scan(name, (64, 32), 1), chunks=(64, 8))]
         found += [Case(f"{name} packed", scan(name, (2**16 // 3 + 3, 3), 1), SOFTWARE, sectors=False)]
@@ -101,9 +100,6 @@ def cases() -> list[Case]:
         Case("short", scan("float32", (100, 16), 1, strides=(32, 1))),
         Case("shorter", scan("float32", (100, 7), 1, strides=(8, 1)), sectors=False),
     ]
-    floats = scan("float32", (2, 3 * TILE), 1)
-    found += [Case("chain by runs", floats, changed(SOFTWARE, blocks=False), "chain")]
-    found += [Case("chain windows", floats, SOFTWARE, "chain", (2, TILE))]
     found += [Case("product tiles", scan("float32", (2, 2 * TILE), 1, Operator.PRODUCT), kernel="lookback")]
     found += [Case("many serial", scan("float32", (5, 3 * TILE), 1), SOFTWARE, "serial")]
     found += [Case("many serial down", scan("float32", (2 * TILE, 5), 0), SOFTWARE, "serial")]
@@ -247,7 +243,6 @@ def test_shaders_access_what_the_ledger_says(case: Case, device: Device) -> None
     limits = changed(
         asked,
         float64=asked.float64 & able.float64,
-        blocks=asked.traits.blocks & able.traits.blocks,
         columns=asked.traits.columns & able.traits.columns,
     )
     plan = plan_problem(case.problem, limits, one_buffer=case.one_buffer, kernel=case.kernel, chunks=case.chunks)

@@ -230,7 +230,7 @@ class TestPlans:
                         assert one.params["exclusive"] == 0
                 kernels = {one.pipeline.kernel for one in passes[of_maxima.index(True) :]}
                 bands = {"scan_bands", "scan_bands_exact", "scan_bands_repair"}
-                assert not kernels & {*bands, "scan_repair", "scan_chain"}
+                assert not kernels & {*bands, "scan_repair"}
 
     def test_other_operators_are_refused(self) -> None:
         layout = Layout.packed((3,))

@@ -134,15 +134,15 @@ def test_integers_have_nothing_to_repair() -> None:
     ("sizes", "in_place", "expected"),
     [
         ((8, 5000), False, ["scan_slices"]),
-        ((7, 5000), False, ["scan_chain_clear", "scan_chain"]),
-        ((2, 4096), False, ["scan_slices"]),
-        ((2, 4097), False, ["scan_chain_clear", "scan_chain"]),
-        ((7, 74_898), False, ["scan_chain_clear", "scan_chain"]),
-        ((7, 74_899), False, ["scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"]),
+        ((1, 16_384), False, ["scan_slices"]),
+        ((7, 16_384), False, ["scan_slices"]),
+        ((1, 16_385), False, ["scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"]),
+        ((7, 16_385), False, ["scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"]),
         ((8, 131_072), False, ["scan_slices"]),
         ((8, 131_073), False, ["scan_slices", "scan_slices"]),
         ((8, 5000), True, ["scan_slices", "scan_slices"]),
-        ((7, 5000), True, ["scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"]),
+        ((7, 8192), True, ["scan_slices", "scan_slices"]),
+        ((7, 8193), True, ["scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"]),
         ((64, 16), True, ["scan_short"]),
         ((4096, 16), True, ["scan_short"]),
         ((21_856, 3), True, ["scan_packed"]),
@@ -161,9 +161,29 @@ def test_the_kernels_of_software(sizes: tuple[int, ...], in_place: bool, expecte
     assert kernels(plan.passes) == expected
 
 
+@pytest.mark.parametrize(
+    ("element", "precision", "in_place", "most"),
+    [
+        ("int32", Precision.DEFAULT, False, 16_384),
+        ("int32", Precision.DEFAULT, True, 16_384),
+        ("float32", Precision.DEFAULT, True, 8192),
+        ("float32", Precision.COMPENSATED, False, 8192),
+        ("float32", Precision.COMPENSATED, True, 4096),
+        ("float64", Precision.DEFAULT, False, 8192),
+    ],
+)
+def test_few_slices_of_elements_that_take_long_are_cut_earlier(
+    element: str, precision: Precision, in_place: bool, most: int
+) -> None:
+    for length, expected in ((most, "scan_slices"), (most + 1, "scan_serial_tiles")):
+        layout = Layout.packed((length,))
+        problem = scan_problem(by_name(element), Operator.SUM, layout, layout, axis=0, precision=precision)
+        assert kernels(plan_problem(problem, Limits(software=True), one_buffer=in_place).passes)[-1] == expected
+
+
 def test_more_cores_take_more_slices() -> None:
-    for slices, expected in ((31, "scan_chain"), (32, "scan_slices")):
-        plan = plan_problem(packed_scan((slices, 5000), 1), changed(Limits(), software=True, cores=8))
+    for slices, expected in ((31, "scan_serial_tiles"), (32, "scan_slices")):
+        plan = plan_problem(packed_scan((slices, 20_000), 1), changed(Limits(), software=True, cores=8))
         assert kernels(plan.passes)[-1] == expected
 
 
@@ -179,14 +199,14 @@ def test_more_cores_take_more_slices() -> None:
         ((65_537, 128), "int64", "scan_bands_exact"),
         ((65_537, 64), "uint8", "scan_slices"),
         ((65_537, 64), "float16", "scan_slices"),
-        ((65_537, 7), "uint8", "scan_chain"),
+        ((65_537, 7), "uint8", "scan_serial_tiles"),
     ],
 )
 def test_the_kernels_of_software_for_slices_side_by_side(shape: tuple[int, ...], element: str, expected: str) -> None:
     """An invocation a slice, but on lavapipe where rows of few words are far apart."""
     lavapipe = changed(Limits(), software=True, columns=True)
     assert kernels(plan_problem(packed_scan(shape, 0, element), lavapipe).passes)[-1] == expected
-    others = expected if "bands" in expected else "scan_slices" if shape[1] >= 8 else "scan_chain"
+    others = expected if "bands" in expected or shape[1] < 8 else "scan_slices"
     assert kernels(plan_problem(packed_scan(shape, 0, element), Limits(software=True)).passes)[-1] == others
 
 
@@ -398,7 +418,7 @@ def test_a_grid_that_the_device_does_not_allow() -> None:
 
 
 GPU = Limits(binding_bytes=2**32 - 4, offset_alignment=16, workgroups=2**31 - 1)
-LAVAPIPE = changed(Limits(), software=True, blocks=True, columns=True, float64=True, dispatch_elements=2**24)
+LAVAPIPE = changed(Limits(), software=True, columns=True, float64=True, dispatch_elements=2**24)
 
 
 @pytest.mark.parametrize("element", ELEMENT_TYPES, ids=str)
@@ -425,14 +445,6 @@ def test_elementwise_dispatches_are_short() -> None:
         if element.kind == "float":
             plans.append(plan_problem(round_problem(element, RoundingMode.HALF_EVEN, layout, layout), GPU))
         assert all(0 < serial_steps(one) <= 64 for plan in plans for one in plan.passes)
-
-
-def test_a_chain_is_short_enough_for_one_invocation_to_work_it_out() -> None:
-    """Mesa ends its loops: those of a tile have 256 iterations, or 16,000 where the elements of a run are loops."""
-    for limits, tiles in ((LAVAPIPE, 128), (GPU, 4), (replace(GPU, float64=True), 128)):
-        passes = plan_problem(packed_scan((2, 300 * TILE + 1), 1, "float64"), limits, kernel="chain").passes
-        found = [int(one.params["tiles"]) for one in passes]
-        assert max(found) == tiles
 
 
 def test_many_slices_of_a_single_run_have_pipelines_that_know_their_length() -> None:
@@ -533,33 +545,6 @@ def test_only_slices_in_windows_have_the_code_for_them(axis: int, longest: int) 
         problem = packed_scan((256, length) if axis else (length, 250), axis)
         passes = plan_problem(problem, limits, kernel="slices").passes
         assert {dict(one.pipeline.constants)["in_windows"] for one in passes} == expected
-
-
-def test_a_chain_in_place_is_refused_because_it_may_read_again_what_was_written() -> None:
-    passes = plan_problem(packed_scan((2, 5000), 1), Limits(), one_buffer=True, kernel="chain").passes
-    assert set(kernels(passes)) == {"scan_slices"}
-
-
-def test_the_shape_of_a_chain_s_workgroups() -> None:
-    """Blocks where the driver compiles them well; none for compensated sums, nor for float64 in words on lavapipe."""
-    swiftshader = changed(Limits(), software=True, blocks=True)
-    lavapipe = changed(swiftshader, columns=True)
-    for limits, element, expected in (
-        (lavapipe, "float32", "blocks"),
-        (lavapipe, "int64", "blocks"),
-        (replace(lavapipe, float64=True), "float64", "blocks"),
-        (lavapipe, "float64", "runs"),
-        (swiftshader, "float32", "blocks"),
-        (swiftshader, "float64", "blocks"),
-        (Limits(software=True), "float32", "runs"),
-    ):
-        for length in (50_000, 50_001):
-            passes = plan_problem(packed_scan((length,), 0, element), limits, kernel="chain").passes
-            assert dict(passes[-1].pipeline.slots)["tile"] == expected
-    layout = Layout.packed((50_000,))
-    compensated = scan_problem(F32, Operator.SUM, layout, layout, axis=0, precision=Precision.COMPENSATED)
-    for limits in (swiftshader, lavapipe):
-        assert dict(plan_problem(compensated, limits, kernel="chain").passes[-1].pipeline.slots)["tile"] == "runs"
 
 
 @pytest.mark.parametrize(
@@ -675,7 +660,7 @@ def test_every_pass_keeps_to_the_limits(
     buffer_size = -(-(offset + layout.count) * itemsize // 4) * 4
     for one in plan.passes:
         assert all(1 <= size <= limits.workgroups for size in one.grid)
-        of_state = one.pipeline.kernel in ("scan_carries", "scan_chain_clear", "scan_lookback_clear")
+        of_state = one.pipeline.kernel in ("scan_carries", "scan_lookback_clear")
         assert (one.output is None) == of_state
         assert (one.input is None) == (one_buffer or of_state)  # in place
         for part in filter(None, (one.input, one.output)):

@@ -287,7 +287,6 @@ CHECKS = [
         "lib/order",
         "lib/carry",
         "lib/tile_runs",
-        "lib/tile_blocks",
         "lib/progress",
         "lib/run_written",
         "lib/run_reach",

@@ -65,9 +65,7 @@ class TestBits:
     def test_any_tuning_makes_legal_plans(self) -> None:
         random, kernels = Random(1), set()
         for _ in range(150):
-            limits = changed(
-                Limits(), software=random.random() < 0.5, cores=4, blocks=True, tuning=random_tuning(random)
-            )
+            limits = changed(Limits(), software=random.random() < 0.5, cores=4, tuning=random_tuning(random))
             shape, axis = random.choice([*SHAPES, ((2**24,), 0), ((4096, 4096), 0), ((2**18, 64), 1)])
             layout = Layout.packed(shape)
             for name in ("float32", "float16", "int64"):
@@ -76,7 +74,7 @@ class TestBits:
                     check_pass(one)
                     assert serial_steps(one) <= MAX_SERIAL_STEPS
                     kernels.add(one.pipeline.kernel)
-        assert {"scan_slices", "scan_rows", "scan_tiles", "scan_serial_tiles", "scan_chain"} <= kernels
+        assert {"scan_slices", "scan_rows", "scan_tiles", "scan_serial_tiles"} <= kernels
 
     def test_the_plan_reads_the_thresholds(self) -> None:
         found = [
@@ -122,7 +120,7 @@ class TestDecisions:
 
     @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.threshold)
     def test_both_sides_are_other_plans(self, question: Question) -> None:
-        limits = changed(Limits(), software=question.software, cores=4, blocks=True)
+        limits = changed(Limits(), software=question.software, cores=4)
         for value in question.values:
             problem = question.problem(value, limits)
             plans = [

@@ -852,7 +852,7 @@ def run_workgroup(
     exec(program.code, names)
     for name in _OF_ELEMENTS & names.keys():
         names[name] = _unknown
-    for name in ("product", "opaque", "flat", "in_windows", "exact_grid"):
+    for name in ("product", "opaque", "flat", "in_windows"):
         names[name] = bool(names.get(name, False))
     chosen = sorted(set(lanes(eval(program.lanes, names))))
     barrier = threading.Barrier(len(chosen))

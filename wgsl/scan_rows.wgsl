@@ -1,7 +1,7 @@
 // Scans whole slices, or windows of whole tiles, tile after tile.
 //
 // For slices that are many enough to fill the device: one pass over the data.
-// Grid: one workgroup of LANES invocations (slot <tile>) for each slice.
+// Grid: one workgroup of 256 invocations for each slice.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 8 words for each slice, used between windows
 // only.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.

@@ -109,7 +109,7 @@ def checking(
         yield _in_turn(device, cases, keeps)
         return
     # What takes longest to compile comes first, so that no process is left with it at the end.
-    in_order = sorted(_groups(cases), key=lambda group: not group[0][1].column.endswith(_LONG))
+    in_order = sorted(_groups(cases), key=lambda group: not group[0][1].column.endswith("compensated"))
     context = get_context("spawn")  # a device does not survive a fork
     stop = context.Event()
     pool = ProcessPoolExecutor(processes, context, initializer=_open, initargs=(device.description.index, stop))
@@ -153,9 +153,6 @@ def _as_they_come(futures: Sequence[Future[_Found]]) -> Iterator[tuple[int, Outc
         yield from found
         if is_lost:
             raise _lost_in(found[-1][1].case)
-
-
-_LONG = ("compensated", "chain")
 
 
 def _format(dtype: str) -> str:

@@ -144,7 +144,7 @@ class Work:
     @property
     def lane_steps(self) -> int:
         """The steps of an invocation in a tile: its elements, and the totals of the others."""
-        return (256 if self.slots.get("tile") == "blocks" else RUN) + RUN
+        return 2 * RUN
 
     @property
     def tile_steps(self) -> int:
@@ -216,10 +216,6 @@ def _progress_words(work: Work) -> int:
 
 def _tile_words(work: Work) -> int:
     return 16 * work.count + 12 * work.all_tiles
-
-
-def _chain_words(work: Work) -> int:
-    return 8 + 16 * work.count + (6 * work.accumulator_words + 1) * work.all_tiles
 
 
 LOOKBACK_HEADER_WORDS = 2
@@ -400,22 +396,6 @@ TABLE: Final[Mapping[str, Kernel]] = {
         scratch_words=lambda w: 8 * w.count if w.fields["resume"] or w.fields["suspend"] else 1,
         steps=lambda w: w.tile_steps * w.tiles,
     ),
-    "scan_chain_clear": Kernel(
-        slots=("element",),
-        workgroups=lambda w: ceil_div(_chain_words(w), 1024),
-        scratch_words=_chain_words,
-        steps=lambda _: RUN,
-    ),
-    "scan_chain": Kernel(
-        slots=(*_RUNS, "tile"),
-        pieces={"tile": ("runs", "blocks")},
-        constants={**_SCAN, "exact_grid": _BOOL},
-        optional={"patience": _ANY_SIZE, "withhold_every": _ANY_SIZE},
-        workgroups=lambda w: w.all_tiles,
-        scratch_words=_chain_words,
-        # An invocation works out the tiles before its own, if nobody hands the carry on.
-        steps=lambda w: (w.lane_steps + min(w.length, TILE)) * w.tiles,
-    ),
     "scan_lookback_clear": Kernel(
         slots=("element",),
         workgroups=lambda w: max(ceil_div(_lookback_words(w) - _tile_words(w), 1024), ceil_div(w.count, 64)),
@@ -510,9 +490,8 @@ TABLE: Final[Mapping[str, Kernel]] = {
 def serial_steps(one: Pass) -> int:
     """Return the most elements and scratch values that one invocation of a dispatch goes through one after the other.
 
-    With those that it waits for in other invocations of its workgroup, or in a chain in other workgroups. The data are
-    the worst there are: every tile is exceptional, which means a left fold by one invocation. Elements that take long
-    count for several.
+    With those that it waits for in other invocations of its workgroup. The data are the worst there are: every tile is
+    exceptional, which means a left fold by one invocation. Elements that take long count for several.
     """
     work = Work.of(one)
     is_dear = work.slots.get("element") in DEAR_ELEMENTS or (
@@ -535,8 +514,6 @@ def check_pass(one: Pass) -> None:
     workgroups = width * rows if kernel.workgroups is None else kernel.workgroups(work)
     if width != work.fields["grid_width"] or width != ceil_div(workgroups, rows) or (rows - 1) * width >= workgroups:
         faults.append(f"grid {one.grid} for {workgroups} workgroups")
-    if work.constants.get("exact_grid") and width * rows != workgroups:
-        faults.append(f"exact_grid with {width * rows} workgroups for {workgroups}")
     if one.state_bytes != 4 * kernel.scratch_words(work):
         faults.append(f"{one.state_bytes} bytes of scratch memory instead of {4 * kernel.scratch_words(work)}")
     if faults:

@@ -136,7 +136,7 @@ def _slices(lanes: int, work: Work, together: int = 1) -> Iterator[tuple[int, in
 
 
 def _tiles(work: Work) -> Iterator[tuple[int, int]]:
-    apart = {"blocks": _BLOCK, "runs": RUN, "staged": _in_quad(work)}[work.slots["tile"]]
+    apart = _in_quad(work) if work.slots["tile"] == "staged" else RUN
     return ((0, first) for first in range(0, min(TILE, work.length), apart))
 
 
@@ -192,19 +192,6 @@ def _progress(work: Work) -> tuple[int, int]:
 def _carries(work: Work) -> tuple[int, int]:
     words = work.count * _carry_words(work)
     return words * work.fields["resume"], words * work.fields["suspend"]
-
-
-def _chain_words(work: Work) -> tuple[int, int]:
-    record, wide = 6 * work.accumulator_words + 1, _carry_words(work)
-    # The ticket and where classes begin; the carry before the window; the record of the tile before.
-    read = (2 + wide * work.fields["resume"]) * work.all_tiles + record * (work.all_tiles - work.count)
-    written = (1 + record) * work.all_tiles + wide * work.fields["suspend"] * work.count
-    return read, written
-
-
-def _clear_words(work: Work) -> tuple[int, int]:
-    record = 6 * work.accumulator_words + 1
-    return 0, 8 + 2 * work.count + record * work.all_tiles
 
 
 def _total_words(work: Work) -> tuple[int, int]:
@@ -349,13 +336,6 @@ _ROWS: Final[Mapping[str, _Entry]] = {
         ahead=lambda _: 1,
     ),
     "scan_rows": _Entry(lanes=lambda _: 256, starts=_tiles, words=_carries, ahead=_of_tile),
-    "scan_chain_clear": _Entry(lanes=lambda _: 64, starts=None, words=_clear_words),
-    "scan_chain": _Entry(
-        lanes=lambda w: 16 if w.slots["tile"] == "blocks" else 256,
-        starts=_tiles,
-        words=_chain_words,
-        links=lambda w: w.lane_steps + w.tiles,
-    ),
     "scan_lookback_clear": _Entry(lanes=lambda _: 64, starts=None, words=_lookback_clear_words),
     "scan_lookback": _Entry(lanes=lambda _: 256, starts=_tiles, words=_lookback_words, ahead=_of_tile),
     "scan_serial_totals": _Entry(lanes=lambda _: 8, starts=_serial_tiles, writes=lambda _: 0, words=_total_words),

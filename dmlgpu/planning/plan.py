@@ -53,7 +53,7 @@ def plan_problem(
         Whether input and output are in one buffer. They must then be in place, or not overlap.
     kernel : str, optional
         Of a scan: force one of `KERNELS`, for tests and benchmarks; windows that cannot hold whole tiles take "slices"
-        all the same, and so do tensors in place where "chain" is asked for.
+        all the same.
     chunks : sequence of int, optional
         The sizes of windows that `any_placement` returned; by default the largest for this placement.
 

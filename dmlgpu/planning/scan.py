@@ -19,10 +19,9 @@ from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Window, windows
 
 __all__ = ["KERNELS", "ScanPlanner"]
 
-KERNELS: Final = ("slices", "rows", "lookback", "serial", "chain", "strips")
+KERNELS: Final = ("slices", "rows", "lookback", "serial", "strips")
 """The ways to scan: an invocation a slice; a workgroup a slice; a workgroup a tile, which looks back for what comes
-before it; an invocation a tile, in four passes; a workgroup a tile, which waits for the tile before it; a workgroup a
-strip of slices that are side by side."""
+before it; an invocation a tile, in four passes; a workgroup a strip of slices that are side by side."""
 
 _WORD_BYTES = 4
 _LANES = 64
@@ -41,10 +40,6 @@ _MAX_DEAR_TILES_TOGETHER = 2048
 """The same where all invocations of a workgroup bring an exceptional tile's elements to the one that folds them."""
 _MAX_TILES_TOGETHER_ON_SOFTWARE = 128
 """The same on drivers that end loops after so many iterations, of which a tile takes 70, or 380 of float64 on words."""
-_MAX_TILES_OF_A_CHAIN = 128
-_MAX_TILES_OF_A_CHAIN_IN_LOOPS = 4
-"""The same for the tiles of a slice in a chain, all of which one invocation works out if the others keep their carries
-to themselves; fewer where the elements of a run are gone through in loops."""
 
 _STAGE_BYTES = 8192
 """Of the elements of a workgroup of scan_blocks.wgsl."""
@@ -104,8 +99,6 @@ class ScanPlanner(Planner):
             kernel, self.why = "slices", f"windows of {along} elements end inside a tile: an invocation a slice"
         elif kernel is None:
             kernel, self.why = self._policy.kernel(self.problem, self.in_place)
-        elif kernel == "chain" and self.in_place:
-            kernel, self.why = "slices", "a chain may read again what it has written, so none runs in place"
         else:
             self.why = f"{kernel!r} was asked for"
         if kernel == "strips":
@@ -125,7 +118,7 @@ class ScanPlanner(Planner):
             return self._rows()
         if kernel == "lookback":
             return self._lookback(withhold_every)
-        return self._chain(withhold_every) if kernel == "chain" else self._serial()
+        return self._serial()
 
     def _short(self) -> Iterator[Pass]:
         """Yield passes over slices of a single run: one an invocation, or several where they are packed."""
@@ -317,28 +310,8 @@ class ScanPlanner(Planner):
                 yield self.make_pass("scan_repair", bound, access, slots=slots, constants=constants, fields=turn)
         yield self.make_pass(last, bound, access, slots=slots, fields=fields)
 
-    def _chain(self, withhold_every: int) -> Iterator[Pass]:
-        """Yield passes with a workgroup a tile, each of which takes over from the one before."""
-        most = _MAX_TILES_OF_A_CHAIN_IN_LOOPS if self._in_words else _MAX_TILES_OF_A_CHAIN
-        chunks = _cut(self.chunks, most * TILE)
-        tiles = ceil_div(min(chunks[-1], self.problem.axis.size), TILE)
-        record = 6 * (self.problem.accumulator_size // _WORD_BYTES) + 1
-        chunks = self._with_state(chunks, 16 + record * tiles)
-        in_tests = {"withhold_every": withhold_every, "patience": 20} if withhold_every else {}
-        for bound in self.windows(chunks):
-            yield self.make_pass("scan_chain_clear", bound, slots={"element": self._as_long(is_exact=True)})
-            exact_grid = bound.window.slices * ceil_div(bound.window.axis.size, TILE) <= self.limits.workgroups
-            yield self.make_pass(
-                "scan_chain",
-                bound,
-                self._access(bound),
-                slots={"tile": self._policy.tile(self.problem)},
-                constants={"exact_grid": int(exact_grid), **in_tests},
-                fields={"carry_side": bound.window.first // chunks[-1] % 2},
-            )
-
     def _as_long(self, *, is_exact: bool) -> str:
-        """Return a piece for <element> whose records are as long, so that kernels that clear need few pipelines."""
+        """Return a piece for <element> whose records are as long, so that what clears them needs few pipelines."""
         is_wide = self.problem.accumulator_size > _WORD_BYTES
         if is_exact:
             return "int64" if is_wide else "int"

@@ -119,10 +119,6 @@ class GpuPolicy:
         """Return the size of workgroups that walk down rows."""
         return _WORKGROUP
 
-    def tile(self, problem: ScanProblem) -> str:
-        """Return the piece for a tile of a chain."""
-        return "runs"
-
     def bands(self, problem: ScanProblem, chunks: Sequence[int], in_place: bool) -> Columns | None:
         """Return how to cut a scan with an invocation a slice into bands of columns: not at all."""
         return None
@@ -159,26 +155,17 @@ class SoftwarePolicy(GpuPolicy):
             return Choice("slices", _short(length, self.tuning.short_slice))
         if slices >= many:
             return Choice("slices", f"{slices} slices, at least {many}, keep all cores busy with an invocation each")
-        if slices * length <= self.tuning.few_elements:
+        # Floats in place take two phases, and elements whose code is long about twice the time.
+        few = self.tuning.few_elements >> ((in_place and not problem.is_exact) + self._is_long(problem))
+        if length <= few and not self._is_far(problem):
             return Choice(
                 "slices",
-                f"{slices * length} elements, at most {self.tuning.few_elements}, take less time than a second "
-                "dispatch",
-            )
-        if in_place:
-            return Choice(
-                "serial", "few long slices in place, which a chain could not read again: an invocation a tile"
-            )
-        if slices * length >= self.tuning.many_elements:
-            return Choice(
-                "serial",
-                f"few slices of {slices * length} elements, at least {self.tuning.many_elements}: an invocation a "
-                "tile, in several passes, takes less time than a chain",
+                f"slices of {length} elements, at most {few}, take an invocation each less time than more dispatches "
+                "would",
             )
         return Choice(
-            "chain",
-            f"few slices of {slices * length} elements, fewer than {self.tuning.many_elements}: a workgroup a tile, in "
-            "one pass",
+            "serial",
+            f"{_count(slices)}, fewer than {many}, of {length} elements: an invocation a tile, in several passes",
         )
 
     def kernels_of_pieces(self, problem: ScanProblem, in_place: bool) -> list[str]:
@@ -203,12 +190,6 @@ class SoftwarePolicy(GpuPolicy):
         """Return the size of workgroups that walk down rows: the larger, the fewer visits to a page of memory."""
         wide = (lanes for lanes in (4 * _WORKGROUP, 2 * _WORKGROUP) if invocations >= 2 * self._traits.cores * lanes)
         return next(wide, _WORKGROUP)
-
-    def tile(self, problem: ScanProblem) -> str:
-        """Return the piece for a tile of a chain: blocks, where they are not too much code."""
-        compensated = problem.precision is Precision.COMPENSATED
-        too_much = compensated or (self._traits.columns and problem.is_in_words(self.limits.float64))
-        return "blocks" if self._traits.blocks and not too_much else "runs"
 
     def bands(self, problem: ScanProblem, chunks: Sequence[int], in_place: bool) -> Columns | None:
         """Return how to cut a scan into bands, or None where they do not serve; parameters as of `strips_of`."""

@@ -31,10 +31,9 @@ class Tuning:
         On a CPU, up to as many go to workgroups of 8 invocations, to reach all cores; with more, the workgroups cost
         more.
     few_elements : int
-        On a CPU, up to as many, a second dispatch costs more than a chain saves.
-    many_elements : int
-        On a CPU, from as many on, four passes with an invocation a tile take less time than a chain, which stores in
-        bursts.
+        On a CPU, slices of up to as many are scanned by an invocation each however few they are: an invocation a tile
+        takes several dispatches, which cost more than the cores that would otherwise be idle. Half as many of floats in
+        place, of compensated sums and of float64 on words.
 
     Raises
     ------
@@ -47,8 +46,7 @@ class Tuning:
     many_rows: int = 256
     slices_a_core: int = 4
     few_slices: int = 2048
-    few_elements: int = 8192
-    many_elements: int = 2**19
+    few_elements: int = 2**14
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -67,9 +67,6 @@ class SoftwareTraits:
     ----------
     cores : int
         How many workgroups it computes at a time.
-    blocks : bool
-        Whether an invocation of a chain takes whole blocks of 256 elements, where that compiles in a few seconds
-        (docs/kernels.md).
     columns : bool
         Whether an invocation takes many slices that are side by side, where that compiles in a few seconds
         (docs/kernels.md).
@@ -84,7 +81,6 @@ class SoftwareTraits:
     """
 
     cores: int = 2
-    blocks: bool = False
     columns: bool = False
     near_elements: int = 2**19
 

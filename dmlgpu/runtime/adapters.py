@@ -300,11 +300,7 @@ def limits_of(gpu_device: Any, adapter: AdapterDescription) -> Limits:
         workgroups=granted["max-compute-workgroups-per-dimension"],
         rows=granted["max-compute-workgroups-per-dimension"],
         software=adapter.is_software,
-        traits=SoftwareTraits(
-            cores=usable_cores(),
-            blocks=adapter.is_software and adapter.backend == "Vulkan",  # Mesa compiles them for OpenGL for 40 s
-            columns=adapter.is_lavapipe,
-        ),
+        traits=SoftwareTraits(cores=usable_cores(), columns=adapter.is_lavapipe),
         dispatch_elements=SOFTWARE_DISPATCH_ELEMENTS if adapter.is_software else DISPATCH_ELEMENTS,
         float64=all(feature in gpu_device.features for feature in _FLOAT64_FEATURES),
     )

@@ -258,7 +258,7 @@ def _exceptional_windows() -> Iterator[_Choice]:
 
 def _crossing() -> Iterator[_Choice]:
     """Windows that begin inside a span of 16 tiles, and a slice of more spans than a workgroup has invocations."""
-    for way, tiles in product(("rows", "lookback", "serial", "chain"), (3, 5)):
+    for way, tiles in product(("rows", "lookback", "serial"), (3, 5)):
         changes = {"window": tiles * TILE}
         for dtype, operator in (("float32", "sum"), ("float32", "product"), ("int32", "sum"), ("int64", "product")):
             yield own_scan("numbers", dtype, operator, (2, 30 * TILE + 77), 1, way, both=tiles == 3), changes
@@ -324,10 +324,10 @@ def _packed() -> Iterator[_Choice]:
 
 
 def _surplus() -> Iterator[_Choice]:
-    """Chains in grids that have more workgroups than there are tiles; carries of two words between windows."""
+    """Look-backs in grids that have more workgroups than there are tiles; carries of two words between windows."""
     for dtype, operator in (("float32", "sum"), ("int64", "product")):
-        yield own_scan("numbers", dtype, operator, (2, 6 * TILE + 9), 1, "chain"), {"workgroups": 5}
-    yield own_scan("every_other", "float64", "sum", (4, 28 * TILE), 1, "chain"), {"window": 9 * TILE}
+        yield own_scan("numbers", dtype, operator, (2, 6 * TILE + 9), 1, "lookback"), {"workgroups": 5}
+    yield own_scan("every_other", "float64", "sum", (4, 28 * TILE), 1, "lookback"), {"window": 9 * TILE}
 
 
 def _far_apart() -> Iterator[_Choice]:
@@ -355,13 +355,11 @@ def _withheld() -> Iterator[_Choice]:
     """Workgroups that keep what others wait for to themselves, as in tests/test_exceptional.py."""
     for withhold_every, window in product((1, 2, 3), (9 * TILE, 3 * TILE, 2**20)):
         changes = {"withhold_every": withhold_every, "window": window}
-        yield own_scan("cancelling", "float32", "sum", (2, 40_000), 1, "chain"), changes
-        yield own_scan("handing_on", "float32", "sum", (40_000,), 0, "chain"), changes
-        yield own_scan("numbers", "int64", "product", (3, 50_001), 1, "chain", both=True), changes
-        yield own_scan("numbers", "float64", "sum", (2, 40_000), 1, "chain"), changes
+        yield own_scan("handing_on", "float32", "sum", (40_000,), 0, "lookback"), changes
+        yield own_scan("numbers", "float64", "sum", (2, 40_000), 1, "lookback"), changes
         for both in (False, True):
             yield own_scan("cancelling", "float32", "sum", (2, 40_000), 1, "lookback", both=both), changes
             yield own_scan("numbers", "float32", "product", (2, 37 * TILE), 1, "lookback", both=both), changes
             yield own_scan("numbers", "int64", "product", (3, 90_001), 1, "lookback", both=both), changes
     # As SwiftShader has it.
-    yield own_scan("numbers", "float64", "sum", (2, 40_000), 1, "chain"), {"float64": False, "columns": False}
+    yield own_scan("numbers", "float64", "sum", (2, 40_000), 1, "lookback"), {"float64": False}

@@ -38,7 +38,7 @@ class Trial:
         The case.
     changes : dict
         What is different in the device's `Limits`; or ``window`` and ``withhold_every``, for `ScanPlanner` alone: how
-        many elements a window has, and which workgroups of a chain keep their carry to themselves; or constants of
+        many elements a window has, and which workgroups keep what others wait for to themselves; or constants of
         `dmlgpu.planning.scan`.
     is_special : bool
         Whether it was made for what most cases do not reach, and comes before them.
@@ -140,7 +140,7 @@ class Trial:
     def _dirty_scratch(self, device: Device) -> None:
         """Leave noise, and small numbers, where a plan expects nothing.
 
-        All are odd: a chain's marks of what is complete are lowest bits.
+        All are odd: the marks of what is written are lowest bits.
         """
         size, executor = self._plan.state_bytes, device._executor
         if not size:

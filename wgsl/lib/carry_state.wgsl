@@ -2,9 +2,8 @@
 
 #import "lib/accumulator_state.wgsl"
 
-// Words of a slice: three accumulators of up to two words, tiles and has_s, and one for the kernel's own use.
+// Words of a slice: three accumulators of up to two words, tiles and has_s, and one without use.
 const CARRY_WORDS = 8u;
-const CARRY_SPARE = 7u;
 
 fn load_carry(word: u32) -> Carry {
     let tiles = state_word(word + 6u);
