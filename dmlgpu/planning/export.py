@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Final, SupportsIndex
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .. import shaders
 from ..arguments import choice, count, flag
@@ -70,9 +71,15 @@ def exported_operator(
     operator: str,
     shape: SupportsIndex | Sequence[SupportsIndex],
     *,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike = "float32",
+    exclusive: bool = False,
+    reverse: bool = False,
+    precision: str = "default",
+    monotone: bool = False,
+    mode: str = "half_even",
     in_place: bool = False,
     limits: Limits | None = None,
-    **options: Any,
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return an operator as data for programs in other languages: what ``dmlgpu export`` writes.
 
@@ -82,14 +89,13 @@ def exported_operator(
         What to compute.
     shape : int or sequence of int
         Of input and output, which lie in C order without gaps.
+    axis, dtype, exclusive, reverse, precision, monotone, mode
+        As of `dmlgpu.explain`.
     in_place : bool
         Whether results take the places of elements.
     limits : Limits, optional
         Those of the devices that the plan is for; by default WebGPU's defaults, which every device has. Whatever they
         say, the shaders need no feature.
-    **options
-        The others of `dmlgpu.explain`: ``axis``, ``dtype``, ``exclusive``, ``reverse``, ``precision``, ``monotone`` and
-        ``mode``.
 
     Returns
     -------
@@ -107,7 +113,17 @@ def exported_operator(
     >>> plan["buffers"], len(plan["passes"]), [*shaders] == [plan["passes"][0]["shader"]]
     ({'input': 16000, 'output': 16000, 'scratch': 4}, 1, True)
     """
-    problem, sizes, along = problem_of(operator, shape, **options)
+    problem, sizes, along = problem_of(
+        operator,
+        shape,
+        axis=axis,
+        dtype=dtype,
+        exclusive=exclusive,
+        reverse=reverse,
+        precision=precision,
+        monotone=monotone,
+        mode=mode,
+    )
     one_buffer = flag(in_place, "in_place")
     within = replace(Limits() if limits is None else limits, float64=False)
     plan = plan_problem(problem, within, one_buffer=one_buffer)
@@ -128,7 +144,7 @@ def exported_operator(
         head |= {
             "axis": along,
             "exclusive": problem.exclusive,
-            "reverse": bool(options.get("reverse", False)),  # which a problem has as negated strides
+            "reverse": bool(reverse),  # which a problem has as negated strides
             "precision": problem.precision.value,
             "monotone": problem.monotone,
         }
