@@ -226,6 +226,8 @@ LONG = (((2**24,), 0), ((16, 2**20), 1), ((4096, 4096), 1), ((4096, 4096), 0), (
 """The shapes whose sums should reach 0.8 of a copy's speed."""
 THIN = (((2**20, 16), 1), ((2**20, 2), 0), ((2**22, 3), 1))
 """The shapes whose sums should reach 0.5 of it."""
+PHOTOGRAPH = (4000, 3000)
+"""Twelve megapixels of 8 bits, upright: rows that are whole words, but no whole vectors of 16 bytes."""
 _PACKED = ("float16", "int32", "uint8", "int64")
 
 
@@ -234,6 +236,7 @@ def default_rows() -> list[Row]:
     return [
         *_scans(*LONG, *THIN),
         *_scans(LONG[0], LONG[2], LONG[3], THIN[0], types=_PACKED),
+        Row("sum", "uint8", PHOTOGRAPH, 0),
         *(Row("round", kind, (2**24,)) for kind in ("float32", "float16", "float64")),
         Row("product", "float32", (2**24,), 0),
         Row("product", "float32", (4096, 4096), 0),
