@@ -1,4 +1,4 @@
-// Slot <run>: the folds of a run as loops, for operations so long that drivers take seconds to compile eighty copies.
+// Slot <run>: the folds of a run as loops, for operations so long that drivers take seconds to compile dozens of copies.
 
 // As in lib/run_written.wgsl.
 fn fold_run(items: Run) -> Run {
@@ -15,16 +15,6 @@ fn left_fold_run(items: Run) -> Run {
         r[i] = fold(r[i - 1u], items[i]);
     }
     return r;
-}
-
-fn scan_totals(totals: Run) -> Run {
-    var h = totals;
-    for (var stride = 1u; stride < 16u; stride *= 2u) {
-        for (var j = 15u; j >= stride; j -= 1u) {
-            h[j] = link(h[j - stride], h[j]);
-        }
-    }
-    return h;
 }
 
 fn results_of_run(present: bool, q: Accumulator, r: Run) -> Run {

@@ -50,61 +50,6 @@ fn left_fold_run(items: Run) -> Run {
     );
 }
 
-// h(j), Hillis-Steele over the 16 run totals of a block: stride 1, 2, 4 and 8, all j at once, hence the last first.
-fn scan_totals(totals: Run) -> Run {
-    var h = totals;
-    h[15] = link(h[14], h[15]);
-    h[14] = link(h[13], h[14]);
-    h[13] = link(h[12], h[13]);
-    h[12] = link(h[11], h[12]);
-    h[11] = link(h[10], h[11]);
-    h[10] = link(h[9], h[10]);
-    h[9] = link(h[8], h[9]);
-    h[8] = link(h[7], h[8]);
-    h[7] = link(h[6], h[7]);
-    h[6] = link(h[5], h[6]);
-    h[5] = link(h[4], h[5]);
-    h[4] = link(h[3], h[4]);
-    h[3] = link(h[2], h[3]);
-    h[2] = link(h[1], h[2]);
-    h[1] = link(h[0], h[1]);
-    h[15] = link(h[13], h[15]);
-    h[14] = link(h[12], h[14]);
-    h[13] = link(h[11], h[13]);
-    h[12] = link(h[10], h[12]);
-    h[11] = link(h[9], h[11]);
-    h[10] = link(h[8], h[10]);
-    h[9] = link(h[7], h[9]);
-    h[8] = link(h[6], h[8]);
-    h[7] = link(h[5], h[7]);
-    h[6] = link(h[4], h[6]);
-    h[5] = link(h[3], h[5]);
-    h[4] = link(h[2], h[4]);
-    h[3] = link(h[1], h[3]);
-    h[2] = link(h[0], h[2]);
-    h[15] = link(h[11], h[15]);
-    h[14] = link(h[10], h[14]);
-    h[13] = link(h[9], h[13]);
-    h[12] = link(h[8], h[12]);
-    h[11] = link(h[7], h[11]);
-    h[10] = link(h[6], h[10]);
-    h[9] = link(h[5], h[9]);
-    h[8] = link(h[4], h[8]);
-    h[7] = link(h[3], h[7]);
-    h[6] = link(h[2], h[6]);
-    h[5] = link(h[1], h[5]);
-    h[4] = link(h[0], h[4]);
-    h[15] = link(h[7], h[15]);
-    h[14] = link(h[6], h[14]);
-    h[13] = link(h[5], h[13]);
-    h[12] = link(h[4], h[12]);
-    h[11] = link(h[3], h[11]);
-    h[10] = link(h[2], h[10]);
-    h[9] = link(h[1], h[9]);
-    h[8] = link(h[0], h[8]);
-    return h;
-}
-
 // What the run's results are: q `combine` r(i), or r(i) alone where there is no q.
 fn results_of_run(present: bool, q: Accumulator, r: Run) -> Run {
     var results = r;
