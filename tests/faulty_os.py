@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ class FaultyOs:
         self.calls: list[str] = []
         self._fault = fault
         self._most = most
+        self._turn = threading.RLock()  # of threads; a signal may come within
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(os, name)
@@ -45,8 +47,9 @@ class FaultyOs:
             return real
 
         def call(*arguments: Any) -> Any:
-            number = len(self.calls)
-            self.calls.append(name)
+            with self._turn:
+                number = len(self.calls)
+                self.calls.append(name)
             self._fault(number, name, False)
             if name == "read":
                 arguments = (arguments[0], min(arguments[1], self._most))

@@ -31,11 +31,13 @@ X = np.arange(1, 6, dtype=np.int64)
 ARRAY = ["cumsum", "x.npy", "-o", "y.npy"]
 TABLE = ["cumsum", "x.csv", "-o", "y.csv"]
 BLOCKS = ["round", "x.npy", "--memory", "1MiB", "-o", "y.npy"]
+TABLE_BLOCKS = ["round", "x.csv", "--memory", "1MiB", "-o", "y.csv"]
 COMMANDS = {
     "a new array": (ARRAY, None),
     "an old array": (ARRAY, b"old"),
     "an old table": (TABLE, b"old"),
     "an array in blocks": (BLOCKS, b"old"),
+    "a table in blocks": (TABLE_BLOCKS, b"old"),
 }
 
 

@@ -27,7 +27,8 @@ import pyarrow.csv
 
 from .console import CommandError, count
 from .numerals import CODE, NUMBER, Pattern, floats_of, numbers_of, other_than_number, shown, texts_of, too_wide
-from .raw_files import RawFile, reading
+from .pipeline import reading_ahead
+from .raw_files import RawFile, reading, trying_to
 from .table import Column, Dialect, Table, chosen_columns
 from .table_stream import Blocks, Cells, Writer
 
@@ -354,6 +355,8 @@ def _quotes_are_plain(content: bytes | bytearray, start: int, delimiter: str) ->
 _SHARE = 64
 """Parts of the memory, of which a block of text takes one: cells, their numbers on host and device, and results as text
 take many times its bytes."""
+_LEAST_BLOCK = 1 << 14
+"""The fewest bytes of a block, whatever the memory."""
 
 
 @contextmanager
@@ -370,7 +373,7 @@ def open_blocks(
         As for `read_table`, and if whether the first line is a header follows from all others.
     """
     with reading(path) as file:
-        yield _CsvBlocks(path, file, max(1 << 14, memory // _SHARE), header, only, missing)
+        yield _CsvBlocks(path, file, max(_LEAST_BLOCK, memory // _SHARE), header, only, missing)
 
 
 class _CsvBlocks:
@@ -386,18 +389,19 @@ class _CsvBlocks:
         self._dialect: Dialect | None = None
         self._has_returns = False
         found: list[_Kind] = []
-        for source, columns in self._sources():
-            if not found:
-                self._begin(source, columns, header, only)
-                found = [_Kind() for _ in columns]
-            cells = self._below_header(columns)
-            self.rows += len(cells[0])
-            for i in self._chosen:
-                found[i].see(cells[i], self._place(source, i), self._named, missing)
-            if source.may_have_returns:
-                fit = (pyarrow.compute.any(pyarrow.compute.match_substring(each, "\r")) for each in columns)
-                self._has_returns |= any(some.as_py() for some in fit)
-            last = source, cells
+        with reading_ahead(self._sources()) as following:
+            for source, columns in following:
+                if not found:
+                    self._begin(columns, header, only)
+                    found = [_Kind() for _ in columns]
+                cells = self._below_header(columns)
+                self.rows += len(cells[0])
+                for i in self._chosen:
+                    found[i].see(cells[i], self._place(source, i), self._named, missing)
+                if source.may_have_returns:
+                    fit = (pyarrow.compute.any(pyarrow.compute.match_substring(each, "\r")) for each in columns)
+                    self._has_returns |= any(some.as_py() for some in fit)
+                last = source, cells
         if not found:
             raise CommandError(f"{path} holds nothing but blank lines")
         if not self.rows:
@@ -407,7 +411,7 @@ class _CsvBlocks:
         if not self.numbers:
             raise _no_numbers(*last)
 
-    def _begin(self, source: _Source, columns: Sequence[Any], header: Header, only: Sequence[str] | None) -> None:
+    def _begin(self, columns: Sequence[Any], header: Header, only: Sequence[str] | None) -> None:
         """Find out what the first line is."""
         first = [cells[0].as_py() for cells in columns]
         numbers = [NUMBER.fits(cell) for cell in first]
@@ -417,7 +421,6 @@ class _CsvBlocks:
                 "which --memory has no room for; say --header yes or --header no"
             )
         self._header = header == "yes" or (header == "auto" and not any(numbers))
-        self._dialect, self.columns = source.dialect, len(columns)
         self._names = first if self._header else [str(i + 1) for i in range(len(first))]
         self._chosen = chosen_columns(self.path, self._names, only)
         self._first_line = True
@@ -476,7 +479,8 @@ class _CsvBlocks:
         self._file.seek(0)
         lines, rest, ended = 0, b"", False
         while not ended:
-            piece = self._file.read(self._most) or b""
+            with trying_to("read", self.path):
+                piece = self._file.read(self._most) or b""
             ended = not piece
             rest += piece
             if not lines and _wide_encoding(rest[:4]):
@@ -502,7 +506,9 @@ class _CsvBlocks:
                     "that rows are found only one after the other, and is larger than --memory: allow more"
                 )
             columns = source.columns()
-            if self._dialect is not None and len(columns) != self.columns:
+            if self._dialect is None:
+                self._dialect, self.columns = source.dialect, len(columns)
+            if len(columns) != self.columns:
                 raise CommandError(
                     f"{self.path}, line {lines + 1} has {count(len(columns), 'cell')} where line 1 has {self.columns}"
                 )

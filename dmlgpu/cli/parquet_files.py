@@ -118,8 +118,10 @@ def _value(path: Path, name: str, kind: Any, missing: str) -> Any:
 
 _ROWS_AT_MOST = 1 << 20
 """Of a row group that is written."""
-_SHARE = 16
+_SHARE = 32
 """Parts of the memory, of which a block of rows takes one: pyarrow's pages, numbers on host and device, results."""
+_BLOCKS_IN_GROUP = 2
+"""Blocks of which a row group that is written has the rows."""
 
 
 def table_bytes(path: Path) -> int:
@@ -181,7 +183,7 @@ class _ParquetBlocks:
         }
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
         row_bytes = max(8 * self.columns, sum(group.total_byte_size for group in groups) // self.rows)
-        self._rows_at_once = max(1, min(_ROWS_AT_MOST, memory // _SHARE // row_bytes))
+        self._rows_at_once = max(1, min(_ROWS_AT_MOST // _BLOCKS_IN_GROUP, memory // _SHARE // row_bytes))
 
     def blocks(self) -> Iterator[Sequence[Cells]]:
         """Yield rows, one block after the other."""
@@ -221,7 +223,7 @@ class _ParquetBlocks:
                 for cells in columns
             ]
             pending.extend(pyarrow.Table.from_arrays(arrays, schema=schema).to_batches())
-            if sum(batch.num_rows for batch in pending) >= self._rows_at_once:
+            if sum(batch.num_rows for batch in pending) >= _BLOCKS_IN_GROUP * self._rows_at_once:
                 flush()
 
         with pyarrow.parquet.ParquetWriter(pyarrow.PythonFile(file, "w"), schema, write_page_checksum=True) as written:

@@ -26,6 +26,7 @@ __all__ = [
     "flush_file",
     "reading",
     "standard_output",
+    "trying_to",
 ]
 
 STANDARD = Path("-")
@@ -95,6 +96,15 @@ class RawFile(io.RawIOBase):
                 os.close(self._descriptor)
 
 
+@contextmanager
+def trying_to(verb: str, what: object) -> Iterator[None]:
+    """Have errors of the system say what cannot be read or written."""
+    try:
+        yield
+    except OSError as error:
+        raise CommandError(f"cannot {verb} {what}: {error.strerror or error}") from error
+
+
 # Input files
 
 
@@ -112,27 +122,23 @@ def reading(path: Path) -> Iterator[RawFile]:
         If it cannot be opened.
     """
     if path == STANDARD:
-        with RawFile(0, owned=False) as file:
-            try:
-                yield file
-            except OSError as error:
-                raise CommandError(f"cannot read standard input: {error.strerror or error}") from error
+        with RawFile(0, owned=False) as file, trying_to("read", "standard input"):
+            yield file
         return
     check_input(path)  # opening a device can do things
     file = RawFile(os.open(path, _READ_FLAGS))
     try:
-        before = os.fstat(file.fileno())
-        _check_ordinary(path, before)
-        try:
-            yield file
-        except Exception:
-            with suppress(OSError):  # the first error tells more
-                _check_unchanged(path, file, before)
-            raise
-        _check_unchanged(path, file, before)
-        file.close()
-    except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror or error}") from error
+        with trying_to("read", path):
+            before = os.fstat(file.fileno())
+            _check_ordinary(path, before)
+            try:
+                yield file
+            except Exception:
+                with suppress(OSError):  # the first error tells more
+                    _check_unchanged(path, file, before)
+                raise
+            _check_unchanged(path, file, before)
+            file.close()
     finally:
         close_quietly(file)
 

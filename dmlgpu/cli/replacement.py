@@ -7,12 +7,12 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, cast
 
 from .console import CommandError
-from .raw_files import NO_SUCH_OPERATION, RawFile, close_quietly, flush_file
+from .raw_files import NO_SUCH_OPERATION, RawFile, close_quietly, flush_file, trying_to
 from .signals import removed_by_signals
 
 try:
@@ -170,16 +170,14 @@ def _left(path: Path, name: str, resume: bool) -> RawFile | None:
         raise CommandError(f"cannot write {path}: {name} cannot be opened: {error.strerror or error}") from error
     file = RawFile(descriptor)
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-            raise CommandError(f"cannot write {path}: {name} is not what an earlier run left; remove it")
-        if not _lock(file):
-            raise CommandError(_busy(path))
-        if not resume:
-            os.unlink(name)
-    except OSError as error:
-        close_quietly(file)
-        raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
+        with trying_to("write", path):
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+                raise CommandError(f"cannot write {path}: {name} is not what an earlier run left; remove it")
+            if not _lock(file):
+                raise CommandError(_busy(path))
+            if not resume:
+                os.unlink(name)
     except BaseException:
         close_quietly(file)
         raise
@@ -219,12 +217,9 @@ def _remove(name: str) -> str:
 
 def _target(path: Path) -> tuple[str, os.stat_result | None]:
     """Return the file that a path leads to, which may be created or replaced, and its status if it exists."""
-    try:
+    old = None
+    with trying_to("write", path), suppress(FileNotFoundError):
         old = os.stat(path)
-    except FileNotFoundError:
-        old = None
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
     target = os.path.realpath(path)
     if old is not None and not stat.S_ISREG(old.st_mode):
         raise CommandError(f"cannot write {path}: it exists and is not an ordinary file")

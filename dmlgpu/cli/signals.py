@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-__all__ = ["SIGNALS", "die_of", "removed_by_signals"]
+__all__ = ["SIGNALS", "die_of", "raise_interrupt", "removed_by_signals"]
 
 _SIGNAL_NAMES = (
     *("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGXCPU", "SIGPOLL"),
@@ -20,6 +20,8 @@ SIGNALS = tuple(getattr(signal, name) for name in _SIGNAL_NAMES if hasattr(signa
 """The signals that end a process by default, without those that report a broken program."""
 
 _unfinished_names: set[str] = set()
+_interrupted: set[str] = set()
+"""Those that an interrupt has removed."""
 
 
 @contextmanager
@@ -46,6 +48,9 @@ def removed_by_signals(name: str) -> Iterator[None]:
         for number, handler in previous.items():
             signal.signal(number, handler)
         _unfinished_names.discard(name)
+        if name in _interrupted:
+            _interrupted.discard(name)
+            raise KeyboardInterrupt
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -57,8 +62,15 @@ def _end(number: int, frame: FrameType | None) -> None:
         with suppress(OSError):
             os.unlink(name)
     if number == signal.SIGINT:
+        _interrupted.update(_unfinished_names)
         raise KeyboardInterrupt
     die_of(number)
+
+
+def raise_interrupt() -> None:
+    """Raise KeyboardInterrupt again if it came before: C code that calls Python may lose exceptions of signals."""
+    if _interrupted:
+        raise KeyboardInterrupt
 
 
 def _nothing(number: int, frame: FrameType | None) -> None:

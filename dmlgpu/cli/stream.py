@@ -7,16 +7,13 @@ import io
 import json
 import math
 import os
-import queue
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 import numpy as np
@@ -26,7 +23,8 @@ from ..arrays.pieces import Scan
 from ..planning.windows import TILE
 from .console import CommandError, Progress, count, note, unwritable
 from .npy_files import NpyHeader, check_bools, check_length, read_header
-from .raw_files import AT_ONCE, STANDARD, RawFile, filled, flush_file, reading, standard_output
+from .pipeline import reading_ahead, writing_behind
+from .raw_files import AT_ONCE, STANDARD, RawFile, filled, flush_file, reading, standard_output, trying_to
 from .replacement import continuing
 
 __all__ = ["Block", "Cube", "Place", "Task", "block_elements", "pass_through", "stream", "writing"]
@@ -306,10 +304,8 @@ def _spooled(opened: ExitStack, source: Path, file: RawFile | IO[bytes], header:
     spool = opened.enter_context(_spool())
     left = header.nbytes
     while left:
-        try:
+        with trying_to("read", source):
             piece = file.read(min(left, AT_ONCE))
-        except OSError as error:
-            raise CommandError(f"cannot read {source}: {error.strerror or error}") from error
         if not piece:
             raise CommandError(f"{source} is damaged or truncated: it ends {count(left, 'byte')} early")
         spool.write(piece)
@@ -375,30 +371,18 @@ class _Job:
         total, begin = self.cube.elements * itemsize, self.cube.done(place) * itemsize
         if begin:
             note(f"going on after {100 * begin // total} % of {self.source}")
-        blocks = self.cube.blocks(self.most, place)
+        blocks = ((block, self._read(block)) for block in self.cube.blocks(self.most, place))
         with (
             Progress(total, "byte", begin) as progress,
-            _Worker("dmlgpu-reader", waits=self._waits) as reader,
-            _Worker("dmlgpu-writer", waits=output.waits) as writer,
+            reading_ahead(blocks, waits=self._waits) as following,
+            writing_behind(partial(self._write, output), waits=output.waits) as write,
         ):
-            block = next(blocks, None)
-            read = None if block is None else reader.submit(self._read, block)
-            written: Future[None] | None = None
-            while block is not None and read is not None:
-                array = read.result()
-                following = next(blocks, None)
-                read = None if following is None else reader.submit(self._read, following)
+            for block, array in following:
                 parts = self._compute(block, array)
-                del array
-                if written is not None:
-                    written.result()
                 place = self.cube.after(block)
-                record = None if keeper is None else keeper.record(self.end, place, self._scan)
-                written = writer.submit(self._write, output, parts, record)
+                write((parts, None if keeper is None else keeper.record(self.end, place, self._scan)))
                 progress.show(self.cube.done(place) * itemsize, str(self.source))
-                block = following
-            if written is not None:
-                written.result()
+                del array, parts  # before the wait for the next block
 
     def _read(self, block: Block) -> NDArray[Any]:
         """Read a block; done by one thread, which alone has the file."""
@@ -407,10 +391,8 @@ class _Job:
         itemsize, done = array.itemsize, 0
         for first, elements in self.cube.runs(block, self.task.reverse):
             end = done + elements * itemsize
-            try:
+            with trying_to("read", self.source):
                 self._read_at(self._start + first * itemsize, data[done:end])
-            except OSError as error:
-                raise CommandError(f"cannot read {self.source}: {error.strerror or error}") from error
             check_bools(self.source, array.reshape(-1)[done // itemsize : end // itemsize], first)
             done = end
         return array
@@ -449,8 +431,9 @@ class _Job:
             row += part.shape[1]
         return placed
 
-    def _write(self, output: _Output, parts: list[tuple[Block, NDArray[Any]]], record: _Record | None) -> None:
+    def _write(self, output: _Output, results: tuple[list[tuple[Block, NDArray[Any]]], _Record | None]) -> None:
         """Write results; done by one thread, which alone has the file."""
+        parts, record = results
         for block, part in parts:
             data = np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
             done = 0
@@ -590,48 +573,3 @@ class _Output:
             self._file.seek(record.offset)
             self._file.write(record.content)
         flush_file(self._file)
-
-
-class _Worker:
-    """A thread that does one task after the other.
-
-    Parameters
-    ----------
-    name : str
-        The thread's.
-    waits : bool
-        Whether to wait for its task at the end of a context that fails; else a pipe may keep it for ever.
-    """
-
-    def __init__(self, name: str, *, waits: bool) -> None:
-        self._waits = waits
-        self._tasks: queue.SimpleQueue[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]] | None] = (
-            queue.SimpleQueue()
-        )
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
-
-    def __enter__(self) -> _Worker:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._tasks.put(None)
-        if kind is None or self._waits:
-            self._thread.join()
-
-    def submit(self, do: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Have something done, and return its outcome."""
-        future: Future[Any] = Future()
-        self._tasks.put((future, do, arguments))
-        return future
-
-    def _work(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            future, do, arguments = task
-            try:
-                future.set_result(do(*arguments))
-            except BaseException as error:
-                future.set_exception(error)
-            del task, future, do, arguments  # a block is freed before the next one comes

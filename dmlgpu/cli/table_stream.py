@@ -12,6 +12,7 @@ import pyarrow
 from numpy.typing import NDArray
 
 from .console import Progress, count
+from .pipeline import reading_ahead, writing_behind
 from .replacement import replacing
 from .stream import Task, writing
 
@@ -72,20 +73,28 @@ def stream_table(source: AbstractContextManager[Blocks], target: Path, task: Tas
     str
         How many rows and columns there are.
     """
-    with replacing(target) as file, source as table, writing(target):
+    with replacing(target) as file, source as table:
         # Of no element: for the type of the result, and for errors in options.
         types = {i: task.compute(np.empty((0, 1, 1), dtype), 1).dtype for i, dtype in table.numbers.items()}
         work = _Scans(table, task) if scans else _Roundings(table, task)
-        written = 0
-        with Progress(table.size, "byte") as progress, table.writer(file, types) as write:
-            for columns in table.blocks():
+        read = written = 0
+        with (
+            Progress(table.size, "byte") as progress,
+            writing(target),
+            table.writer(file, types) as write,
+            reading_ahead(table.blocks()) as following,
+            writing_behind(write) as put,
+        ):
+            for columns in following:
+                read += len(columns[0])
                 for done in work.push(columns):
-                    write(done)
                     written += len(done[0])
-                progress.show(table.size * min(written, table.rows) // table.rows, str(table.path))
+                    put(done)
+                progress.show(table.size * read // table.rows, str(table.path))
+                del columns, done  # before the wait for the next block
             for done in work.finish():
-                write(done)
                 written += len(done[0])
+                put(done)
     return f"{count(written, 'row')} of {count(table.columns, 'column')}"
 
 
@@ -99,7 +108,7 @@ class _Roundings:
         """Yield the results of a block."""
         results = list(columns)
         for group in self._groups:
-            made = self._task.compute(_stacked(columns, group), None)
+            made = self._task.compute(_stacked(columns, group), 1)
             for i, column in zip(group, made[0].T, strict=True):
                 results[i] = column
         yield results
