@@ -18,17 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from dmlgpu.cli import csv_files, main, operators, stream
+from dmlgpu.cli import csv_files, main, operators, records, stream
 from tests.faulty_os import FILE_MODULES, FaultyOs
 
 
 def numpy_in_place_of_a_device(arguments: Namespace) -> tuple[Callable[..., Any], Namespace]:
-    return lambda array, axis: np.cumsum(array, axis), Namespace(summary="no device")
+    compute = np.negative if arguments.command == "round" else np.cumsum
+    return lambda array, axis: compute(array, *([] if compute is np.negative else [axis])), Namespace(summary="none")
 
 
 def in_blocks() -> None:
     """Have files with --memory go in blocks: arrays of two elements, each with a record, and tables of a row."""
-    stream.CHECKPOINT_SECONDS = 0.0
+    records.CHECKPOINT_SECONDS = 0.0
     stream.block_elements = lambda *_: 2  # type: ignore[assignment]
     csv_files._SHARE, csv_files._LEAST_BLOCK = 1 << 40, 2
     operators._is_large = lambda source, kind, arguments: arguments.memory is not None  # type: ignore[assignment]

@@ -41,6 +41,10 @@ COMMANDS = {
 }
 
 
+PERCENTS = {"an array in blocks": (40, 80, 100), "a table in blocks": (20, 40, 60, 80, 100)}
+"""How much of them can be done when a run is killed."""
+
+
 class Ending(NamedTuple):
     """How a child ended, and what it left."""
 
@@ -51,6 +55,7 @@ class Ending(NamedTuple):
     output: bytes | None
     left: list[Path]
     calls: list[str]
+    folder: Path
 
 
 class Nursery:
@@ -77,8 +82,6 @@ class Nursery:
 
     def run(self, command: list[str], old: bytes | None, **order: Any) -> Ending:
         """Run a command in a folder with input files, and perhaps an old output."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         self._count += 1
         folder = self._folder / str(self._count)
         folder.mkdir()
@@ -88,6 +91,13 @@ class Nursery:
         if old is not None:
             output.write_bytes(old)
             output.chmod(0o604)
+        return self.run_in(folder, command, **order)
+
+    def run_in(self, folder: Path, command: list[str], **order: Any) -> Ending:
+        """Run a command in a folder as it is."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        output = folder / command[-1]
         print(
             json.dumps(order | {"folder": os.fspath(folder), "command": command}), file=self._process.stdin, flush=True
         )
@@ -100,6 +110,7 @@ class Nursery:
             output.read_bytes() if output.exists() else None,
             leftovers(folder),
             json.loads(calls.read_text()) if calls.exists() else [],
+            folder,
         )
 
 
@@ -170,6 +181,26 @@ def test_a_kill_at_every_call(nursery: Nursery, what: str) -> None:
             assert len(ending.left) <= 1, moment
             seen.add(ending.output)
     assert seen == {old, good.output}
+
+
+@pytest.mark.parametrize("what", ["an array in blocks", "a table in blocks"])
+def test_a_run_that_is_killed_at_any_call_goes_on(nursery: Nursery, what: str) -> None:
+    """Whatever the first run has left, the second one ends with the bytes of one that was not killed."""
+    command, old = COMMANDS[what]
+    command = [*command[:-2], "--resume", *command[-2:]]
+    good = nursery.run(command, old)
+    assert (good.status, good.left) == (0, [])
+    named = good.calls.index("fsencode")  # what is left before has a name that no other run finds
+    notes = set()
+    for at, call in enumerate(good.calls):
+        killed = nursery.run(command, old, signals=[signal.SIGKILL], at=at)
+        ending = nursery.run_in(killed.folder, command)
+        moment = f"before {call} (call {at}): {ending}"
+        assert (ending.status, ending.output) == (0, good.output), moment
+        assert ending.left == (killed.left if at < named else []), moment
+        notes.add(ending.err)
+    said = [f"dmlgpu: note: going on after {percent} % of {command[1]}\n" for percent in PERCENTS[what]]
+    assert notes == {"", *said}
 
 
 @pytest.mark.parametrize("what", COMMANDS)

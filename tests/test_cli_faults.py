@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dmlgpu.cli import operators, stream
+from dmlgpu.cli import csv_files, operators, records, stream
 
 from .cli_runner import Outcome, Run, one_line, runner
 from .faulty_os import ERRORS, FaultyOs, failing, leftovers, patch_os
@@ -70,6 +70,7 @@ SCENARIOS: Mapping[str, tuple[Callable[[Path], None], str]] = {
     "an archive by parts": (others, "cumsum x.npz --axis 0 -o y.npz"),
     "a table by parts": (others, "cumsum x.parquet --axis 0 -o y.parquet"),
     "a table of text by parts": (others, "cumsum x.csv --axis 0 -o y.csv"),
+    "a table of text by parts, resumed": (others, "round x.csv -o y.csv --resume"),
     "an array in blocks, resumed": (cut, "cumsum x.npy --axis 1 -o y.npy --resume"),
 }
 
@@ -89,12 +90,14 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def run_with(monkeypatch: pytest.MonkeyPatch, run: Run, command: str, stand_in: FaultyOs) -> Outcome:
-    """Run a command with another `os`; arrays with --axis go in blocks of a row, each with a record."""
+    """Run a command with another `os`; files with --axis or --resume go in blocks of a row, each with a record."""
     with monkeypatch.context() as patch:
         patch_os(patch, stand_in)
-        patch.setattr(stream, "CHECKPOINT_SECONDS", 0.0)
+        patch.setattr(records, "CHECKPOINT_SECONDS", 0.0)
         patch.setattr(stream, "block_elements", lambda *_: 2)
-        patch.setattr(operators, "_is_large", lambda *_: "--axis" in command)
+        patch.setattr(csv_files, "_LEAST_BLOCK", 4)
+        patch.setattr(csv_files, "_SHARE", 1 << 40)
+        patch.setattr(operators, "_is_large", lambda *_: "--axis" in command or "--resume" in command)
         return run(*command.split())
 
 
@@ -141,7 +144,10 @@ def test_every_call_fails_in_turn(
                 assert resumed or path.name in err, what
                 del found[os.fspath(path.relative_to(here))]
             assert lasting or not left or call == "unlink" or resumed, what
-            is_record = "in blocks" in scenario and call in ("lseek", "write")  # without it there is none, that is all
+            # Without a record, or without room for it, there is none, that is all.
+            is_record = ("in blocks" in scenario and call in ("lseek", "write")) or (
+                "of text by parts" in scenario and call in ("write", "ftruncate")
+            )
             if "by parts" in scenario and call == "lseek":
                 # zipfile and pyarrow ask whether one can seek, and go on, or say that it is not their file.
                 assert (status, out[:5], err) == (0, "wrote", "") or (status, out, found) == (2, "", before), what

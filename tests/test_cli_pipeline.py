@@ -17,7 +17,7 @@ from dmlgpu.cli.console import CommandError
 from dmlgpu.cli.pipeline import reading_ahead, writing_behind
 from dmlgpu.cli.signals import raise_interrupt, removed_by_signals
 from dmlgpu.cli.stream import Task
-from dmlgpu.cli.table_stream import stream_table
+from dmlgpu.cli.table_stream import Place, stream_table
 
 LONG = 60.0
 """Seconds after which something does not come any more."""
@@ -164,10 +164,10 @@ class Rows:
         self.read, self.computed = ([threading.Event() for _ in range(3)] for _ in range(2))
         self.written: list[float] = []
 
-    def blocks(self) -> Iterator[Sequence[Any]]:
+    def blocks(self, place: Place) -> Iterator[tuple[Place, Sequence[Any]]]:
         for i in range(3):
             self.read[i].set()
-            yield [np.array([float(i)])]
+            yield Place(rows=i), [np.array([float(i)])]
 
     def compute(self, array: np.ndarray, axis: int | None) -> np.ndarray:
         if array.size:
@@ -177,7 +177,9 @@ class Rows:
         return array
 
     @contextmanager
-    def writer(self, file: IO[bytes], types: Mapping[int, np.dtype[Any]]) -> Iterator[Any]:
+    def writer(
+        self, file: IO[bytes], types: Mapping[int, np.dtype[Any]], *, head: bool, identity: bool
+    ) -> Iterator[Any]:
         def write(columns: Sequence[Any]) -> None:
             i = int(columns[0].item())
             assert self.computed[min(i + 1, 2)].wait(LONG)

@@ -422,7 +422,7 @@ class TestSplitting:
         for usual in (numerals._usual_numbers, lambda cells: None):
             with mock.patch.object(numerals, "_usual_numbers", usual):
                 try:
-                    numbers = numerals.numbers_of(column, csv_files._Place(source, 0, "a").error, named, None)
+                    numbers = numerals.numbers_of(column, csv_files._Cell(source, 0, "a").error, named, None)
                 except CommandError as error:
                     found.append(str(error))
                 else:

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -30,7 +30,7 @@ from .numerals import CODE, NUMBER, Pattern, floats_of, numbers_of, other_than_n
 from .pipeline import reading_ahead
 from .raw_files import RawFile, reading, trying_to
 from .table import Column, Dialect, Table, chosen_columns
-from .table_stream import Blocks, Cells, Writer
+from .table_stream import Cells, Place, Text, Writer
 
 __all__ = ["open_blocks", "read_table", "write_table"]
 
@@ -108,7 +108,7 @@ def read_table(
 
     def column(i: int) -> Column:
         name, cells = names[i], columns[i]
-        where = _Place(source, int(has_header), shown(name) if has_header and name else f"number {i + 1}")
+        where = _Cell(source, int(has_header), shown(name) if has_header and name else f"number {i + 1}")
         numbers = numbers_of(cells, where.error, only is not None, missing) if i in chosen else None
         return Column(name, cells if numbers is None else numbers)
 
@@ -215,12 +215,14 @@ def _not_utf8(path: Path, lines: int, start: bytes | bytearray, byte: int) -> Co
 
 
 class _Source:
-    """The text of a .csv file.
+    """The text of a .csv file, or a part of it.
 
     Attributes
     ----------
     path : Path
         Its name.
+    lines_before : int
+        How many lines of the file are before the text.
     dialect : Dialect
         How it is written, as its first line tells.
     """
@@ -229,7 +231,7 @@ class _Source:
         self, path: Path, content: bytes | bytearray, lines_before: int = 0, dialect: Dialect | None = None
     ) -> None:
         self.path = path
-        self._content, self._lines_before = content, lines_before
+        self._content, self.lines_before = content, lines_before
         self._text_at = len(_BOM) if content.startswith(_BOM) and not lines_before else 0
         self.dialect = dialect or self._dialect()
 
@@ -313,7 +315,7 @@ class _Source:
             reader = csv.reader(text, delimiter=self.dialect.delimiter, strict=True)
             try:
                 for row in reader:
-                    line = self._lines_before + reader.line_num
+                    line = self.lines_before + reader.line_num
                     if not row:
                         blank = blank or line
                         continue
@@ -323,10 +325,10 @@ class _Source:
                         raise CommandError(
                             f"{self.path}, line {line} has {count(len(row), 'cell')} where line {first} has {cells}"
                         )
-                    first, cells = first or (1 if self._lines_before else line), len(row)
+                    first, cells = first or (1 if self.lines_before else line), len(row)
                     yield line, row
             except csv.Error as error:
-                raise CommandError(f"{self.path}, line {self._lines_before + reader.line_num}: {error}") from None
+                raise CommandError(f"{self.path}, line {self.lines_before + reader.line_num}: {error}") from None
 
 
 def _total(lengths: Any) -> int:
@@ -362,7 +364,7 @@ _LEAST_BLOCK = 1 << 14
 @contextmanager
 def open_blocks(
     path: Path, memory: int, header: Header, only: Sequence[str] | None, missing: str | None
-) -> Iterator[Blocks]:
+) -> Iterator[Text]:
     """Open a .csv file to read some rows at a time, for so many bytes of memory; else as `read_table`.
 
     All of it is read once before, because what a column is follows from all of its cells.
@@ -382,22 +384,23 @@ class _CsvBlocks:
     def __init__(
         self, path: Path, file: RawFile, most: int, header: Header, only: Sequence[str] | None, missing: str | None
     ) -> None:
-        self.path, self.size = path, os.fstat(file.fileno()).st_size
+        status = os.fstat(file.fileno())
+        self.path, self.size, self.fingerprint = path, status.st_size, (status.st_size, status.st_mtime_ns)
         self._file, self._most, self._missing = file, most, missing
         self._named = only is not None
         self.rows = 0
         self._dialect: Dialect | None = None
         self._has_returns = False
         found: list[_Kind] = []
-        with reading_ahead(self._sources()) as following:
-            for source, columns in following:
+        with reading_ahead(self._sources(Place())) as following:
+            for _, source, columns in following:
                 if not found:
                     self._begin(columns, header, only)
                     found = [_Kind() for _ in columns]
                 cells = self._below_header(columns)
                 self.rows += len(cells[0])
                 for i in self._chosen:
-                    found[i].see(cells[i], self._place(source, i), self._named, missing)
+                    found[i].see(cells[i], self._cell(source, i), self._named, missing)
                 if source.may_have_returns:
                     fit = (pyarrow.compute.any(pyarrow.compute.match_substring(each, "\r")) for each in columns)
                     self._has_returns |= any(some.as_py() for some in fit)
@@ -410,6 +413,8 @@ class _CsvBlocks:
         self.numbers: Mapping[int, np.dtype[Any]] = {i: dtype for i, dtype in types.items() if dtype is not None}
         if not self.numbers:
             raise _no_numbers(*last)
+        # Text may get quotes around it, and twice as many within; numbers have up to 24 characters.
+        self.most_bytes = len(_BOM) + 2 * self.size + 40 * self.columns * (self.rows + 2)
 
     def _begin(self, columns: Sequence[Any], header: Header, only: Sequence[str] | None) -> None:
         """Find out what the first line is."""
@@ -418,10 +423,10 @@ class _CsvBlocks:
         if header == "auto" and any(numbers) and not all(numbers):
             raise CommandError(
                 f"{self.path}: line 1 has numbers and words, and whether it is a header follows from all other lines, "
-                "which --memory has no room for; say --header yes or --header no"
+                "which are not in memory together with this --memory, or --resume; say --header yes or --header no"
             )
         self._header = header == "yes" or (header == "auto" and not any(numbers))
-        self._names = first if self._header else [str(i + 1) for i in range(len(first))]
+        self._first, self._names = first, first if self._header else [str(i + 1) for i in range(len(first))]
         self._chosen = chosen_columns(self.path, self._names, only)
         self._first_line = True
 
@@ -434,50 +439,51 @@ class _CsvBlocks:
         self._first_line = False
         return columns
 
-    def _place(self, source: _Source, i: int) -> _Place:
+    def _cell(self, source: _Source, i: int) -> _Cell:
         name = self._names[i]
-        return _Place(source, self._skipped, shown(name) if self._header and name else f"number {i + 1}")
+        return _Cell(source, self._skipped, shown(name) if self._header and name else f"number {i + 1}")
 
-    def blocks(self) -> Iterator[Sequence[Cells]]:
-        """Yield rows, one block after the other."""
-        self._first_line = True
-        for source, columns in self._sources():
+    def blocks(self, place: Place) -> Iterator[tuple[Place, Sequence[Cells]]]:
+        """Yield rows, one block after the other, from one of the places that were yielded before or the beginning."""
+        self._first_line = place.byte == 0
+        rows = place.rows
+        for byte, source, columns in self._sources(place):
             cells = list(self._below_header(columns))
             if not len(cells[0]):
                 continue
+            here = Place(byte, source.lines_before, rows)
+            rows += len(cells[0])
             for i, dtype in self.numbers.items():
-                place = self._place(source, i)
+                error = self._cell(source, i).error
                 if dtype.kind == "f":
-                    cells[i] = floats_of(cells[i], place.error, self._missing)
+                    cells[i] = floats_of(cells[i], error, self._missing)
                 else:
-                    found = numbers_of(cells[i], place.error, True, self._missing)
+                    found = numbers_of(cells[i], error, True, self._missing)
                     assert found is not None
                     cells[i] = found.astype(dtype)
-            yield cells
+            yield here, cells
 
     @contextmanager
-    def writer(self, file: IO[bytes], types: Mapping[int, np.dtype[Any]]) -> Iterator[Writer]:
+    def writer(
+        self, file: IO[bytes], types: Mapping[int, np.dtype[Any]], *, head: bool, identity: bool
+    ) -> Iterator[Writer]:
         """Return what writes a table like this one."""
-        rows: _Rows | None = None
+        assert self._dialect is not None
+        first = self._first
+        if not self._header:
+            first = [] if identity else [cell for i, cell in enumerate(first) if i not in types]
+        quoted = self._has_returns or _looks_otherwise(first, self._dialect)
+        dialect = self._dialect if head else replace(self._dialect, mark=False)
+        rows = _Rows(file, dialect, self._names if self._header and head else None, quoted)
+        yield lambda columns: rows.write(
+            [texts_of(cells) if isinstance(cells, np.ndarray) else cells.to_pylist() for cells in columns]
+        )
 
-        def write(columns: Sequence[Cells]) -> None:
-            nonlocal rows
-            texts = [texts_of(cells) if isinstance(cells, np.ndarray) else cells.to_pylist() for cells in columns]
-            if not texts[0]:
-                return
-            if rows is None:
-                assert self._dialect is not None
-                first = self._names if self._header else [texts[i][0] for i in range(len(texts)) if i not in types]
-                quoted = self._has_returns or _looks_otherwise(first, self._dialect)
-                rows = _Rows(file, self._dialect, self._names if self._header else None, quoted)
-            rows.write(texts)
-
-        yield write
-
-    def _sources(self) -> Iterator[tuple[_Source, list[Any]]]:
-        """Read all lines from the first on, and yield blocks of whole ones with their columns."""
-        self._file.seek(0)
-        lines, rest, ended = 0, b"", False
+    def _sources(self, place: Place) -> Iterator[tuple[int, _Source, list[Any]]]:
+        """Read all lines from a place on, and yield where blocks of whole ones begin, their text and their columns."""
+        with trying_to("read", self.path):
+            self._file.seek(place.byte)
+        byte, lines, rest, ended = place.byte, place.lines, b"", False
         while not ended:
             with trying_to("read", self.path):
                 piece = self._file.read(self._most) or b""
@@ -503,7 +509,8 @@ class _CsvBlocks:
             if not source.has_plain_quotes:
                 raise CommandError(
                     f"{self.path} has quotes within cells between lines {lines + 1} and {lines + text.count(10)}, so "
-                    "that rows are found only one after the other, and is larger than --memory: allow more"
+                    "that rows are found only one after the other, with all of it in memory: allow more with --memory, "
+                    "and leave --resume out"
                 )
             columns = source.columns()
             if self._dialect is None:
@@ -512,8 +519,8 @@ class _CsvBlocks:
                 raise CommandError(
                     f"{self.path}, line {lines + 1} has {count(len(columns), 'cell')} where line 1 has {self.columns}"
                 )
-            yield source, columns
-            lines += text.count(b"\n")
+            yield byte, source, columns
+            byte, lines = byte + len(text), lines + text.count(b"\n")
 
 
 def _end_of_lines(text: bytes) -> int:
@@ -538,7 +545,7 @@ class _Kind:
         self._wide: CommandError | None = None
         self._unsigned: CommandError | None = None
 
-    def see(self, cells: Any, place: _Place, named: bool, missing: str | None) -> None:
+    def see(self, cells: Any, place: _Cell, named: bool, missing: str | None) -> None:
         """Look at the cells of a block."""
         if not len(cells):
             return
@@ -592,7 +599,7 @@ class _TooWideError(CommandError):
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Cell:
     """The place of a column's cells, for messages."""
 
     source: _Source

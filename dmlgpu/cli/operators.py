@@ -103,9 +103,10 @@ _FILES = """\
   python -m pip install 'dmlgpu[cli]'
 
   With -o, the arrays of a large .npz file, and large tables down their rows
-  into tables of the same format, go block by block like .npy files, but without
-  --resume. Others are read whole: --memory, if it is given, is the most that
-  they may take. A large .csv file is read twice, first for its columns' types.
+  into tables of the same format, go block by block like .npy files; --resume
+  takes .npy and .csv files. Others are read whole: --memory, if it is given, is
+  the most that they may take. A large .csv file is read twice, first for its
+  columns' types.
 
 output files:
   A result is written beside its place, flushed to the disk and then renamed:
@@ -121,6 +122,8 @@ _ROUND_ROWS = """Each column of numbers is rounded; integers stay as
 
 _OPTIONS = ("command", "axis", "exclusive", "reverse", "include_initial", "dtype", "precision", "monotone", "mode")
 """The options on which a result depends."""
+_TABLE_OPTIONS = ("columns", "header", "missing")
+"""Those on which a result of a .csv file depends, too."""
 
 Result = NDArray[Any] | Table | Archive
 _Compute = Callable[[NDArray[Any], int | None], NDArray[Any]]
@@ -326,8 +329,15 @@ def _check_files(source: Path, kind: Format, target: Path | None, written: Forma
             f"{source} has {os.stat(source).st_size} bytes, is read whole {whole}, and --memory allows "
             f"{arguments.memory}: allow more, or convert it to .npy, which goes block by block"
         )
-    if arguments.resume and (STANDARD in (source, target) or target is None or (kind, written) != ("npy", "npy")):
-        raise CommandError("--resume goes on with a .npy file that is made of another one: give both by their names")
+    if not arguments.resume:
+        return
+    if STANDARD in (source, target) or target is None or kind != written or kind not in ("npy", "csv"):
+        raise CommandError(
+            "--resume goes on with a .npy or .csv file that is made of another one: give both by their names; .npz and "
+            ".parquet files end in a directory of what they hold, without which no part of them can be read"
+        )
+    if whole:
+        raise CommandError(f"--resume goes on with what is made block by block, and {source} is read whole {whole}")
 
 
 def _why_whole(kind: Format, target: Path | None, written: Format, arguments: Namespace) -> str:
@@ -377,8 +387,9 @@ def _run_blocks(source: Path, kind: Format, target: Path, arguments: Namespace) 
         else:
             options.insert(0, arguments.header)
         table = _table_files(kind).open_blocks(source, memory, *options)
-        task, device = _task(arguments)
-        return stream_table(table, target, task, arguments.command != "round"), device
+        task, device = _task(arguments, *_TABLE_OPTIONS)
+        resume = arguments.resume if kind == "csv" else None
+        return stream_table(table, target, task, arguments.command != "round", resume), device
     _refuse_table_options(source, arguments)
     task, device = _task(arguments)
     scans = arguments.command != "round"
@@ -393,14 +404,14 @@ def _run_blocks(source: Path, kind: Format, target: Path, arguments: Namespace) 
     return stream(source, target, partial(along, source), task, memory, arguments.resume), device
 
 
-def _task(arguments: Namespace) -> tuple[Task, Device]:
-    """Return what becomes of an array in blocks, and the device it runs on."""
+def _task(arguments: Namespace, *more: str) -> tuple[Task, Device]:
+    """Return what becomes of an array in blocks, and the device it runs on; results depend on more options, too."""
     from ..arrays.pieces import Scan
     from .stream import Task
 
     compute, device = _operator(arguments)
     scans = arguments.command != "round"
-    options = {name: getattr(arguments, name, None) for name in _OPTIONS}
+    options = {name: getattr(arguments, name, None) for name in (*_OPTIONS, *more)}
 
     def scan(state: bytes | None) -> Scan:
         if state is not None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .console import CommandError
 from .raw_files import AT_ONCE, buffered, reading
 from .table import Column, Dialect, Table, chosen_columns
-from .table_stream import Blocks, Cells, Writer
+from .table_stream import Blocks, Cells, Place, Writer
 
 __all__ = ["open_blocks", "read_table", "table_bytes", "write_table"]
 
@@ -185,8 +185,8 @@ class _ParquetBlocks:
         row_bytes = max(8 * self.columns, sum(group.total_byte_size for group in groups) // self.rows)
         self._rows_at_once = max(1, min(_ROWS_AT_MOST // _BLOCKS_IN_GROUP, memory // _SHARE // row_bytes))
 
-    def blocks(self) -> Iterator[Sequence[Cells]]:
-        """Yield rows, one block after the other."""
+    def blocks(self, place: Place) -> Iterator[tuple[Place, Sequence[Cells]]]:
+        """Yield rows, one block after the other, from the beginning."""
         first = 0
         batches = self._file.iter_batches(self._rows_at_once, use_threads=False)
         while True:
@@ -197,11 +197,13 @@ class _ParquetBlocks:
             columns: list[Cells] = [pyarrow.chunked_array([cells]) for cells in batch.columns]
             for i in self.numbers:
                 columns[i] = _numbers(self.path, self._schema.names[i], columns[i], self._missing, first)
+            yield Place(rows=first), columns
             first += batch.num_rows
-            yield columns
 
     @contextmanager
-    def writer(self, file: IO[bytes], types: Mapping[int, np.dtype[Any]]) -> Iterator[Writer]:
+    def writer(
+        self, file: IO[bytes], types: Mapping[int, np.dtype[Any]], *, head: bool, identity: bool
+    ) -> Iterator[Writer]:
         """Return what writes a table like this one, whose columns of numbers have other types."""
         schema = pyarrow.schema(
             [

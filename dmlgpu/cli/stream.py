@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 import math
 import os
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,22 +21,16 @@ from ..planning.windows import TILE
 from .console import CommandError, Progress, count, note, unwritable
 from .npy_files import NpyHeader, check_bools, check_length, read_header
 from .pipeline import reading_ahead, writing_behind
-from .raw_files import AT_ONCE, STANDARD, RawFile, filled, flush_file, reading, standard_output, trying_to
+from .raw_files import AT_ONCE, STANDARD, RawFile, filled, reading, standard_output, trying_to
+from .records import Keeper, Output, Record
 from .replacement import continuing
 
 __all__ = ["Block", "Cube", "Place", "Task", "block_elements", "pass_through", "stream", "writing"]
-
-CHECKPOINT_SECONDS = 5.0
-"""Between two records of how far the result is safely written."""
 
 _MOST_COLUMNS = 1 << 15
 """Slices whose pieces are scanned together at most, so that their state fits into a record."""
 _MOST_BYTES = 1 << 28
 """Of a block: larger ones gain nothing."""
-_SLOT = 1 << 22
-"""Bytes from a record to the other one, behind the elements of the unfinished file."""
-_MAGIC = b"dmlgpu records 1"
-_DIGEST_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -207,17 +198,18 @@ def stream(
         if target == STANDARD:
             output = outputs.enter_context(standard_output())
             if job.cube.is_sequential(job.most, task.reverse):
-                job.run(_Output(output, job.head, waits=False), Place(), None)
+                job.run(Output(output, job.head, waits=False), Place(), None)
             else:
                 spool = opened.enter_context(_spool())
-                job.run(_Output(spool, job.head), Place(), None)
+                job.run(Output(spool, job.head), Place(), None)
                 _copy(spool, output)
             return f"{job.dtype} {job.shape}"
         unfinished = outputs.enter_context(continuing(target, resume=resume))
-        keeper = _Keeper(job.fingerprint(file))
-        place, state = keeper.last(target, unfinished) if resume else (Place(), None)
+        keeper = Keeper(job.fingerprint(file), job.end)
+        left = keeper.last(target, unfinished, _end_of_elements(target, unfinished)) if resume else None
+        place, state = (Place(), b"") if left is None else (Place(**left[0]), left[1])
         unfinished.seek(0)
-        job.run(_Output(unfinished, job.head), place, state, keeper)
+        job.run(Output(unfinished, job.head), place, state or None, keeper)
         unfinished.truncate(job.end)
     return f"{job.dtype} {job.shape}"
 
@@ -250,11 +242,11 @@ def pass_through(
     with ExitStack() as opened:
         if job.cube.is_sequential(job.most, task.reverse):
             job.open_input(file, 0, waits=True)
-            job.run(_Output(output, job.head), Place(), None)
+            job.run(Output(output, job.head), Place(), None)
         else:
             job.open_input(_spooled(opened, source, file, header), 0, waits=True)
             spool = opened.enter_context(_spool())
-            job.run(_Output(spool, job.head), Place(), None)
+            job.run(Output(spool, job.head), Place(), None)
             _copy(spool, output)
     return f"{job.dtype} {job.shape}"
 
@@ -340,13 +332,9 @@ class _Job:
         # Of no element: for the type of the result, and for errors in options.
         self.dtype = task.compute(np.empty((0, 1, 1), header.dtype), 1).dtype
         self.most = block_elements(memory, header.dtype, self.dtype)
-        self.head = {
-            "descr": np.lib.format.dtype_to_descr(self.dtype),
-            "fortran_order": is_fortran,
-            "shape": tuple(sizes),
-        }
-        self.shape = tuple(sizes)
-        self.end = len(_head_bytes(self.head)) + math.prod(sizes) * self.dtype.itemsize
+        self.shape, self._is_fortran = tuple(sizes), is_fortran
+        self.head = _head_bytes(self.dtype, is_fortran, self.shape)
+        self.end = len(self.head) + math.prod(sizes) * self.dtype.itemsize
         self._scan: Scan | None = None
 
     def open_input(self, file: RawFile | IO[bytes], start: int, *, waits: bool) -> None:
@@ -359,11 +347,11 @@ class _Job:
         status = os.fstat(file.fileno())
         return {
             "input": [status.st_size, status.st_mtime_ns, str(self.header.dtype)],
-            "output": [str(self.dtype), self.head["fortran_order"], list(self.shape)],
+            "output": [str(self.dtype), self._is_fortran, list(self.shape)],
             "options": dict(self.task.options),
         }
 
-    def run(self, output: _Output, place: Place, state: bytes | None, keeper: _Keeper | None = None) -> None:
+    def run(self, output: Output, place: Place, state: bytes | None, keeper: Keeper | None = None) -> None:
         """Compute all blocks from a place on."""
         if state is not None:
             self._scan = self.task.scan(state)
@@ -380,7 +368,11 @@ class _Job:
             for block, array in following:
                 parts = self._compute(block, array)
                 place = self.cube.after(block)
-                write((parts, None if keeper is None else keeper.record(self.end, place, self._scan)))
+                record = None
+                if keeper is not None and keeper.is_due():
+                    within = b"" if place.row == 0 or self._scan is None else self._scan.state
+                    record = keeper.record(asdict(place), within)
+                write((parts, record))
                 progress.show(self.cube.done(place) * itemsize, str(self.source))
                 del array, parts  # before the wait for the next block
 
@@ -431,7 +423,7 @@ class _Job:
             row += part.shape[1]
         return placed
 
-    def _write(self, output: _Output, results: tuple[list[tuple[Block, NDArray[Any]]], _Record | None]) -> None:
+    def _write(self, output: Output, results: tuple[list[tuple[Block, NDArray[Any]]], Record | None]) -> None:
         """Write results; done by one thread, which alone has the file."""
         parts, record = results
         for block, part in parts:
@@ -445,131 +437,18 @@ class _Job:
             output.keep(record)
 
 
-@dataclass(frozen=True)
-class _Record:
-    """How far a result is done, and where that is written."""
-
-    offset: int
-    content: bytes
-
-
-class _Keeper:
-    """Makes records of how far a result is done, behind its elements in the unfinished file, and finds the last one.
-
-    A record is written once all that it tells of is on the disk, and never over the one before it.
-
-    Parameters
-    ----------
-    fingerprint : mapping
-        What must be the same for a process that goes on.
-    """
-
-    def __init__(self, fingerprint: Mapping[str, Any]) -> None:
-        self._fingerprint = json.loads(json.dumps(fingerprint))
-        self._number = 0
-        self._next = time.monotonic() + CHECKPOINT_SECONDS
-
-    def record(self, end: int, place: Place, scan: Scan | None) -> _Record | None:
-        """Return a record for a file whose elements end there, if it is time for one."""
-        if time.monotonic() < self._next:
-            return None
-        self._next = time.monotonic() + CHECKPOINT_SECONDS
-        self._number += 1
-        state = b"" if place.row == 0 or scan is None else scan.state
-        told = {"number": self._number, "place": asdict(place), "state": len(state), **self._fingerprint}
-        body = json.dumps(told).encode() + b"\n" + state
-        content = _MAGIC + len(body).to_bytes(8, "little") + body
-        assert len(content) + _DIGEST_BYTES <= _SLOT
-        return _Record(end + self._number % 2 * _SLOT, content + hashlib.sha256(content).digest())
-
-    def last(self, target: Path, file: RawFile) -> tuple[Place, bytes | None]:
-        """Return how far an unfinished file is done, and the state of the scan of what is not; the beginning if new.
-
-        Raises
-        ------
-        CommandError
-            If it is of another input or of other options.
-        """
-        try:
-            header = read_header(target, file)
-        except CommandError:  # it is new, or was not even begun
-            return Place(), None
-        found = []
-        for slot in range(2):
-            file.seek(header.offset + header.nbytes + slot * _SLOT)
-            found += _unpacked(file)
-        if not found:
-            return Place(), None
-        told, state = max(found, key=lambda one: int(one[0]["number"]))
-        self._check(target, told)
-        self._number = told["number"]
-        return Place(**told["place"]), state or None
-
-    def _check(self, target: Path, told: Mapping[str, Any]) -> None:
-        for name, value in self._fingerprint["options"].items():
-            before = told["options"].get(name)
-            if before != value:
-                raise CommandError(
-                    f"--resume cannot go on with {target}: what is there of it was made with {name} {before}, and this "
-                    f"run has {name} {value}; give the same options, or leave --resume out to start again"
-                )
-        if told["input"] != self._fingerprint["input"] or told["output"] != self._fingerprint["output"]:
-            raise CommandError(
-                f"--resume cannot go on with {target}: its input has changed since; leave --resume out to start again"
-            )
-
-
-def _unpacked(file: RawFile) -> list[tuple[dict[str, Any], bytes]]:
-    """Return the record at a file's position, or none."""
-    content = bytearray(_SLOT)
-    filled(file, memoryview(content))
-    head = len(_MAGIC) + 8
-    end = head + int.from_bytes(content[len(_MAGIC) : head], "little")
-    digest = bytes(content[end : end + _DIGEST_BYTES])
-    if not content.startswith(_MAGIC) or hashlib.sha256(content[:end]).digest() != digest:
-        return []
-    told, _, state = bytes(content[head:end]).partition(b"\n")
-    return [(json.loads(told), state)]
-
-
-def _head_bytes(head: Mapping[str, Any]) -> bytes:
+def _head_bytes(dtype: np.dtype[Any], is_fortran: bool, shape: tuple[int, ...]) -> bytes:
     """Return the header of a .npy file."""
     made = io.BytesIO()
-    np.lib.format.write_array_header_1_0(made, dict(head))
+    descr = np.lib.format.dtype_to_descr(dtype)
+    np.lib.format.write_array_header_1_0(made, {"descr": descr, "fortran_order": is_fortran, "shape": shape})
     return made.getvalue()
 
 
-class _Output:
-    """A .npy file that is written, in any order if one can seek in it.
-
-    Parameters
-    ----------
-    file : file
-        Where the header is written now.
-    head : mapping
-        What the header says.
-    waits : bool, optional
-        Whether what is being written ends by itself, as on a disk, and not as in a pipe.
-    """
-
-    def __init__(self, file: Any, head: Mapping[str, Any], *, waits: bool = True) -> None:
-        self.waits = waits
-        content = _head_bytes(head)
-        file.write(content)
-        self._file, self._start, self._position = file, len(content), len(content)
-
-    def write(self, offset: int, data: memoryview) -> None:
-        """Write bytes of elements at their place."""
-        if self._start + offset != self._position:
-            self._file.seek(self._start + offset)
-        self._file.write(data)
-        self._position = self._start + offset + len(data)
-
-    def keep(self, record: _Record) -> None:
-        """Have all that was written on the disk, and then a record of it."""
-        flush_file(self._file)
-        self._position = -1
-        with suppress(OSError):  # as where the disk has room for the result, and for nothing else
-            self._file.seek(record.offset)
-            self._file.write(record.content)
-        flush_file(self._file)
+def _end_of_elements(target: Path, file: RawFile) -> int:
+    """Return where the elements of an unfinished file end by its header; 0 if it is new, or was not even begun."""
+    try:
+        header = read_header(target, file)
+    except CommandError:
+        return 0
+    return header.offset + header.nbytes

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from dataclasses import asdict, dataclass
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, cast
 
 import numpy as np
 import pyarrow
-from numpy.typing import NDArray
 
-from .console import Progress, count
+from ..planning.windows import TILE
+from .console import Progress, count, note
 from .pipeline import reading_ahead, writing_behind
-from .replacement import replacing
+from .raw_files import RawFile
+from .records import SLOT, Keeper, Output
+from .replacement import continuing, replacing
 from .stream import Task, writing
 
-__all__ = ["Blocks", "Cells", "Writer", "stream_table"]
+__all__ = ["Blocks", "Cells", "Place", "Text", "Writer", "stream_table"]
 
 Cells = Any
 """Of a column: an array of numbers, or a pyarrow.ChunkedArray of what is kept."""
 Writer = Callable[[Sequence[Cells]], None]
 """Writes rows, given as the cells of each column."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a block of rows begins in its file: the byte, and the lines and the rows before it."""
+
+    byte: int = 0
+    lines: int = 0
+    rows: int = 0
 
 
 class Blocks(Protocol):
@@ -47,14 +61,54 @@ class Blocks(Protocol):
     columns: int
     numbers: Mapping[int, np.dtype[Any]]
 
-    def blocks(self) -> Iterator[Sequence[Cells]]:
-        """Yield rows, one block after the other."""
+    def blocks(self, place: Place) -> Iterator[tuple[Place, Sequence[Cells]]]:
+        """Yield rows, one block after the other, from one of the places that were yielded before or the beginning."""
 
-    def writer(self, file: IO[bytes], types: Mapping[int, np.dtype[Any]]) -> AbstractContextManager[Writer]:
-        """Return what writes a table like this one, whose columns of numbers have other types."""
+    def writer(
+        self, file: IO[bytes], types: Mapping[int, np.dtype[Any]], *, head: bool, identity: bool
+    ) -> AbstractContextManager[Writer]:
+        """Return what writes a table like this one, whose columns of numbers have other types.
+
+        Parameters
+        ----------
+        file : file
+            Where to write.
+        types : mapping of int to numpy.dtype
+            The types of the columns of numbers, by their positions.
+        head : bool
+            Whether to write what comes before the rows.
+        identity : bool
+            Whether the first row of the result is none of this table.
+        """
 
 
-def stream_table(source: AbstractContextManager[Blocks], target: Path, task: Task, scans: bool) -> str:
+class Text(Blocks, Protocol):
+    """A table whose results can be gone on with, because each row is text behind that of the row before.
+
+    Attributes
+    ----------
+    fingerprint : tuple of int
+        What changes when the file does.
+    most_bytes : int
+        So many that no text of a table like this one with other numbers is longer.
+    """
+
+    fingerprint: tuple[int, int]
+    most_bytes: int
+
+
+@dataclass(frozen=True)
+class _Done:
+    """How far a table is done: the results of so many rows, and the place of the block that has the next one."""
+
+    rows: int = 0
+    place: Place = Place()
+    states: Sequence[bytes] = ()
+
+
+def stream_table(
+    source: AbstractContextManager[Blocks], target: Path, task: Task, scans: bool, resume: bool | None = None
+) -> str:
     """Compute the columns of numbers of a table some rows at a time, and write them with the others to another file.
 
     Parameters
@@ -67,113 +121,178 @@ def stream_table(source: AbstractContextManager[Blocks], target: Path, task: Tas
         What to compute, down the columns.
     scans : bool
         Whether it is a scan, and not done to each number by itself.
+    resume : bool, optional
+        As for `stream`; by default the format is one whose files are only written as a whole.
 
     Returns
     -------
     str
         How many rows and columns there are.
     """
-    with replacing(target) as file, source as table:
+    opened = replacing(target) if resume is None else continuing(target, resume=resume)
+    with opened as file, source as table:
         # Of no element: for the type of the result, and for errors in options.
         types = {i: task.compute(np.empty((0, 1, 1), dtype), 1).dtype for i, dtype in table.numbers.items()}
-        work = _Scans(table, task) if scans else _Roundings(table, task)
-        read = written = 0
+        with writing(target):
+            kept = None if resume is None else _Kept(cast(RawFile, file), cast(Text, table), types, task)
+            done = _Done() if kept is None else kept.begin(target, resume is True)
+        if done.rows:
+            note(f"going on after {100 * done.rows // table.rows} % of {table.path}")
+        work = _Work(table, task, scans, types, done)
+        places: list[Place] = []
+
+        def write(step: Sequence[Cells] | _Done) -> None:
+            if not isinstance(step, _Done):
+                write_rows(step)
+            elif kept is not None:
+                kept.keep(step)
+
         with (
-            Progress(table.size, "byte") as progress,
+            Progress(table.size, "byte", table.size * done.rows // table.rows) as progress,
             writing(target),
-            table.writer(file, types) as write,
-            reading_ahead(table.blocks()) as following,
+            table.writer(
+                cast(IO[bytes], kept or file), types, head=not done.rows, identity=task.initial is not None
+            ) as write_rows,
+            reading_ahead(table.blocks(done.place)) as following,
             writing_behind(write) as put,
         ):
-            for columns in following:
-                read += len(columns[0])
-                for done in work.push(columns):
-                    written += len(done[0])
-                    put(done)
-                progress.show(table.size * read // table.rows, str(table.path))
-                del columns, done  # before the wait for the next block
-            for done in work.finish():
-                written += len(done[0])
-                put(done)
-    return f"{count(written, 'row')} of {count(table.columns, 'column')}"
+            for place, columns in following:
+                places.append(place)
+                for rows in work.push([cells[max(done.rows - place.rows, 0) :] for cells in columns]):
+                    put(rows)
+                    del rows
+                while len(places) > 1 and places[1].rows <= work.rows:
+                    del places[0]
+                if kept is not None and work.rows and kept.keeper.is_due():
+                    put(_Done(work.rows, places[0], work.states))
+                progress.show(table.size * work.rows // table.rows, str(table.path))
+                del columns  # before the wait for the next block
+            for rows in work.finish():
+                put(rows)
+        if kept is not None:
+            with writing(target):
+                kept.end()
+    return f"{count(table.rows + (task.initial is not None), 'row')} of {count(table.columns, 'column')}"
 
 
-class _Roundings:
-    """Computes each number by itself."""
+class _Kept:
+    """A result that grows at its end, with records of how far it is done behind the most that it can come to."""
 
-    def __init__(self, table: Blocks, task: Task) -> None:
-        self._task, self._groups = task, _groups(table)
+    def __init__(self, file: RawFile, table: Text, types: Mapping[int, np.dtype[Any]], task: Task) -> None:
+        self._file, self._output, self._size = file, Output(file), 0
+        self._records_at = table.most_bytes
+        output = [[i, str(dtype)] for i, dtype in sorted(types.items())]
+        fingerprint = {"input": table.fingerprint, "output": output, "options": dict(task.options)}
+        self.keeper = Keeper(fingerprint, self._records_at)
+
+    def begin(self, target: Path, resume: bool) -> _Done:
+        """Find out how far it is done; make room for records if it is new."""
+        records_at = self._file.seek(0, os.SEEK_END) - 2 * SLOT
+        left = self.keeper.last(target, self._file, records_at) if resume and records_at > 0 else None
+        if left is not None:
+            place, states = left
+            self._size = place["written"]
+            ends = list(accumulate(place["states"], initial=0))
+            return _Done(place["rows"], Place(**place["place"]), [states[a:b] for a, b in pairwise(ends)])
+        self._file.truncate(0)
+        with suppress(OSError):  # as where no file may be as long
+            self._file.truncate(self._records_at + 2 * SLOT)
+        return _Done()
+
+    def write(self, data: bytes) -> int:
+        """Write what comes next."""
+        self._output.write(self._size, memoryview(data))
+        self._size += len(data)
+        return len(data)
+
+    def keep(self, done: _Done) -> None:
+        """Make a record once all that was written is on the disk."""
+        assert self._size <= self._records_at
+        place = {"rows": done.rows, "place": asdict(done.place), "written": self._size}
+        record = self.keeper.record(place | {"states": [*map(len, done.states)]}, b"".join(done.states))
+        if record is not None:
+            self._output.keep(record)
+
+    def end(self) -> None:
+        """Have the file end where the result does."""
+        self._file.truncate(self._size)
+
+
+class _Work:
+    """Computes the columns of each type together; rows wait until those of a tile are there, on which results depend.
+
+    Attributes
+    ----------
+    rows : int
+        How many rows are done.
+    """
+
+    def __init__(self, table: Blocks, task: Task, scans: bool, types: Mapping[int, np.dtype[Any]], done: _Done) -> None:
+        self._task, self._types = task, types
+        kinds = sorted(set(table.numbers.values()), key=str)
+        self._groups = [[i for i, dtype in table.numbers.items() if dtype == each] for each in kinds]
+        states: Sequence[bytes | None] = done.states or [None] * len(self._groups)
+        self._scans = [task.scan(state) for state in states] if scans else None
+        self._step = TILE if scans else 1
+        self._waiting: Sequence[Cells] | None = None
+        self._initial = None if done.rows else task.initial
+        self.rows = done.rows
+
+    @property
+    def states(self) -> list[bytes]:
+        """The states of the scans, which no row waits for."""
+        return [scan.state for scan in self._scans or ()]
 
     def push(self, columns: Sequence[Cells]) -> Iterator[Sequence[Cells]]:
-        """Yield the results of a block."""
+        """Yield the results that a block settles."""
+        if self._initial is not None:
+            yield self._first(columns, self._initial)
+            self._initial = None
+        if self._waiting is not None:
+            columns = [_joined(*cells) for cells in zip(self._waiting, columns, strict=True)]
+        many = len(columns[0]) // self._step * self._step
+        self._waiting = [_rest(cells, many) for cells in columns]
+        if many:
+            self.rows += many
+            yield self._results([cells[:many] for cells in columns], last=False)
+
+    def finish(self) -> Iterator[Sequence[Cells]]:
+        """Yield the results that are left."""
+        if self._waiting is not None and len(self._waiting[0]):
+            yield self._results(self._waiting, last=True)
+
+    def _results(self, columns: Sequence[Cells], *, last: bool) -> Sequence[Cells]:
         results = list(columns)
-        for group in self._groups:
-            made = self._task.compute(_stacked(columns, group), 1)
+        for k, group in enumerate(self._groups):
+            stacked = np.column_stack([columns[i] for i in group])[None]
+            if self._scans is None:
+                made = self._task.compute(stacked, 1)
+            else:
+                pushed = self._scans[k].push(stacked)
+                assert isinstance(pushed, np.ndarray)
+                made = np.concatenate([pushed, self._scans[k].finish()], axis=1) if last else pushed
             for i, column in zip(group, made[0].T, strict=True):
                 results[i] = column
-        yield results
+        return results
 
-    def finish(self) -> Iterator[Sequence[Cells]]:
-        """Yield what is left, which is nothing."""
-        return iter(())
-
-
-class _Scans:
-    """Scans the columns of each type together. Other cells wait until the results of their rows are settled."""
-
-    def __init__(self, table: Blocks, task: Task) -> None:
-        self._groups = _groups(table)
-        self._types = table.numbers
-        self._scans = [task.scan(None) for _ in self._groups]
-        self._waiting: dict[int, Any] = {}
-        self._initial, self._columns = task.initial, table.columns
-        self._has_begun = False
-
-    def push(self, columns: Sequence[Cells]) -> Iterator[Sequence[Cells]]:
-        """Yield the rows that a block settles."""
-        for i in range(self._columns):
-            if i not in self._types:
-                before = self._waiting.get(i)
-                chunks = columns[i].chunks if before is None else [*before.chunks, *columns[i].chunks]
-                self._waiting[i] = pyarrow.chunked_array(chunks, columns[i].type)
-        settled = [scan.push(_stacked(columns, group)) for group, scan in zip(self._groups, self._scans, strict=True)]
-        if self._initial is not None and not self._has_begun:
-            yield self._first(settled)
-        self._has_begun = True
-        yield self._rows(settled)
-
-    def finish(self) -> Iterator[Sequence[Cells]]:
-        """Yield the rows that are left."""
-        yield self._rows([scan.finish() for scan in self._scans])
-
-    def _first(self, settled: Sequence[Any]) -> Sequence[Cells]:
-        """Return the row of the identity, in which other cells are empty."""
-        row: list[Cells] = [None] * self._columns
-        for group, results in zip(self._groups, settled, strict=True):
-            for i in group:
-                row[i] = np.full(1, self._initial, results.dtype)
-        for i, cells in self._waiting.items():
-            gap = pyarrow.nulls(1, cells.type) if cells.type != pyarrow.string() else pyarrow.array([""])
-            row[i] = pyarrow.chunked_array([gap])
+    def _first(self, columns: Sequence[Cells], initial: int) -> Sequence[Cells]:
+        """Return the row of the identity, in which cells that are kept are empty."""
+        row: list[Cells] = []
+        for i, cells in enumerate(columns):
+            if i in self._types:
+                row.append(np.full(1, initial, self._types[i]))
+            else:
+                gap = pyarrow.nulls(1, cells.type) if cells.type != pyarrow.string() else pyarrow.array([""])
+                row.append(pyarrow.chunked_array([gap]))
         return row
 
-    def _rows(self, settled: Sequence[Any]) -> Sequence[Cells]:
-        rows: list[Cells] = [None] * self._columns
-        many = settled[0].shape[1]
-        for group, results in zip(self._groups, settled, strict=True):
-            for i, column in zip(group, results[0].T, strict=True):
-                rows[i] = column
-        for i, cells in self._waiting.items():
-            rows[i], self._waiting[i] = cells.slice(0, many), cells.slice(many)
-        return rows
+
+def _joined(before: Cells, after: Cells) -> Cells:
+    if isinstance(after, np.ndarray):
+        return np.concatenate([before, after])
+    return pyarrow.chunked_array([*before.chunks, *after.chunks], after.type)
 
 
-def _groups(table: Blocks) -> list[list[int]]:
-    """Return the positions of the columns of numbers, those of each type together."""
-    types = sorted(set(table.numbers.values()), key=str)
-    return [[i for i, dtype in table.numbers.items() if dtype == each] for each in types]
-
-
-def _stacked(columns: Sequence[Cells], group: Sequence[int]) -> NDArray[Any]:
-    """Return columns as one array of shape (1, rows, columns)."""
-    return np.column_stack([columns[i] for i in group])[None]
+def _rest(cells: Cells, first: int) -> Cells:
+    """Return the cells from one on, without the memory of numbers before it."""
+    return cells[first:].copy() if isinstance(cells, np.ndarray) else cells[first:]
