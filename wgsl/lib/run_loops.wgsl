@@ -1,4 +1,5 @@
-// Slot <run>: the folds of a run as loops, for operations so long that drivers take seconds to compile dozens of copies.
+// Slot <run>: the folds of a run as loops, for operations so long that drivers take seconds to compile dozens of
+// copies.
 
 // As in lib/run_written.wgsl.
 fn fold_run(items: Run) -> Run {
