@@ -286,7 +286,7 @@ def test_every_access_of_every_kernel_is_tried() -> None:
     assert {kernel for kernel, _ in ran} == set(shaders.kernel_names()) - {"copy"}, "copy is for benchmarks only"
     pieces = {piece for _, slots in ran for piece in slots}
     assert {("output", "packed"), ("output", "owned"), ("output", "quads")} <= pieces
-    assert {("tile", "runs"), ("tile", "staged")} <= pieces
+    assert {("tile", "runs"), ("tile", "staged"), ("tile", "strided")} <= pieces
     assert {("stage", "words"), ("stage", "packed")} <= pieces
     assert {
         ("input", f"{way}{quads}") for way in ("separate", "shared", "in_output") for quads in ("", "_quads")

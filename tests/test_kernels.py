@@ -92,6 +92,7 @@ def test_the_copies_keep_to_the_table() -> None:
         ("rows", {"rows": "words"}, {}, "scan_rows with slots .* instead of"),
         ("rows", {"reads": "strided"}, {}, "pieces that do not belong together"),
         ("rows", {"reads": "strided"}, {}, "a staged tile of runs that are strided"),
+        ("rows", {"tile": "strided"}, {}, "a strided tile of runs that are quads"),
         ("rows", {"output": "packed"}, {}, "pieces that do not belong together"),
         ("rows", {"input": "separate"}, {}, "pieces that do not belong together"),
         ("rows", {"element": "f64"}, {}, r"elements of 2\^5 bits as f64"),

@@ -201,8 +201,10 @@ _SCAN: Final = {"product": _BOOL, "flat": _BOOL, **_WIDTHS}
 _ORDER: Final = {"sign_bit": (0, 1 << 7, 1 << 15, 1 << 31), "infinity": (0, 0x7C00, 0x7F800000, 0x7FF00000)}
 _TENSORS: Final = ("input", "output", "element")
 _RUNS: Final = (*_TENSORS, "reads", "writes", "run")
-_TILES: Final = ("runs", "staged")
+_TILES: Final = ("runs", "staged", "strided")
 """The pieces for a tile by 256 invocations."""
+_READS_OF_TILES: Final = {"staged": "quads", "strided": "strided"}
+"""The pieces of <reads> that they go with, where not with any."""
 _ANY_SIZE: Final = range(2**32)
 _BY_ELEMENT: Final = ("packed", "words")
 
@@ -527,8 +529,8 @@ def _faults_of_slots(kernel: Kernel, work: Work) -> list[str]:
     faults += [f"{slots[slot]} in <{slot}>" for slot, pieces in kernel.pieces.items() if slots.get(slot) not in pieces]
     if "output" in slots and not any(_is_access(ACCESS[name], work) for name in kernel.accesses):
         faults.append(f"pieces that do not belong together: {dict(slots)}")
-    if slots.get("tile") == "staged" and slots.get("reads") != "quads":
-        faults.append(f"a staged tile of runs that are {slots.get('reads')}")
+    if slots.get("reads") != _READS_OF_TILES.get(slots.get("tile", ""), slots.get("reads")):
+        faults.append(f"a {slots['tile']} tile of runs that are {slots['reads']}")
     if "element" in slots:
         widths = _ELEMENTS.get(work.element, ())
         if work.constants.get("input_log2_bits", max(widths, default=None)) not in widths:

@@ -136,15 +136,26 @@ def _slices(lanes: int, work: Work, together: int = 1) -> Iterator[tuple[int, in
 
 
 def _tiles(work: Work) -> Iterator[tuple[int, int]]:
-    apart = _in_quad(work) if work.slots["tile"] == "staged" else RUN
+    apart = {"runs": RUN, "staged": _in_quad(work), "strided": 1}[work.slots["tile"]]
     return ((0, first) for first in range(0, min(TILE, work.length), apart))
 
 
 def _of_tile(work: Work) -> int:
     """Return the elements of a tile that an invocation loads before it uses any."""
-    if work.slots["tile"] != "staged":
+    if work.slots["tile"] == "runs":
         return min(RUN, work.length)
-    return _in_quad(work) * ceil_div(min(TILE, work.length), 256 * _in_quad(work))
+    at_once = _in_quad(work) if work.slots["tile"] == "staged" else 1
+    return at_once * ceil_div(min(TILE, work.length), 256 * at_once)
+
+
+def _in_words(work: Work) -> int:
+    """Return how many elements neighbours write at once: those of a word, where a tile has no gaps, else 1.
+
+    The words at the ends of a tile's turns, which its neighbours may share, are taken for whole: 1 in 512 is not.
+    """
+    is_dense = work.fields["output_axis_stride"] in (1, 2**32 - 1)
+    log2_bits = work.constants["output_log2_bits"]
+    return 32 >> log2_bits if work.slots.get("tile") == "strided" and is_dense and log2_bits < 5 else 1
 
 
 def _stretch(work: Work) -> int:
@@ -365,7 +376,8 @@ def figures_of(one: Pass) -> Figures:
         itemsizes = [1 << work.constants[f"{tensor}_log2_bits"] >> 3 for tensor in ("input", "output")]
         read += row.reads(work) * one.elements * itemsizes[0]
         written += row.writes(work) * one.elements * itemsizes[1]
-        if work.slots["output"] == "packed" and not work.slots["input"].startswith("in_output"):
+        is_put_in = work.slots["output"] == "packed" and _in_words(work) == 1
+        if is_put_in and not work.slots["input"].startswith("in_output"):
             read += row.writes(work) * one.elements * itemsizes[1]  # the words that elements are put into
         lane_bytes = row.ahead(work) * itemsizes[0]
         sectors = _sectors(one)
@@ -448,13 +460,16 @@ class _Surroundings:
         # By vectors along the slice, by an element, or by adjacent slices.
         step = QUAD_BYTES // itemsize if unit == QUAD_BYTES and across == 1 else 1
         nbytes = across * step * itemsize
+        along = _in_words(self.work) if tensor == "output" else 1
+        nbytes *= along
         stride = _signed(int(self.params[f"{tensor}_axis_stride"]))
+        starts = [(slice_, first * along) for slice_, first in self.starts]
         cells = [
-            [self._place(tensor, slice_ + cell) + first * stride for slice_, first in self.starts]
+            [self._place(tensor, slice_ + cell) + first * stride for slice_, first in starts]
             for cell in _cells(self.work)
         ]
         for j, bases in product(range(0, self.elements, step), cells):
-            there = [base for base, (_, first) in zip(bases, self.starts, strict=True) if first + j < self.end]
+            there = [base for base, (_, first) in zip(bases, starts, strict=True) if first + j < self.end]
             for part in range(0, nbytes if there else 0, unit):
                 yield [(base + j * stride) * itemsize // unit * unit + part for base in there], min(nbytes, unit)
 

@@ -330,11 +330,11 @@ class ScanPlanner(Planner):
         return "quads" if is_whole and bound.is_aligned(QUAD_BYTES, bound.window.batch) else None
 
     def _tile_of(self, access: str | None) -> dict[str, str]:
-        """Return the piece for a tile of kernels for GPUs: neighbours read neighbours where runs are vectors.
+        """Return the piece for a tile of kernels for GPUs: neighbours read neighbours, vectors where runs have them.
 
         Not of float64 on words, which takes longer to compute than to read: SwiftShader never finishes compiling it.
         """
-        return {"tile": "staged" if access == "quads" and not self._in_words else "runs"}
+        return {"tile": "runs" if self._in_words else "staged" if access == "quads" else "strided"}
 
     def _with_state(self, chunks: tuple[int, ...], words: int) -> tuple[int, ...]:
         return _with_room(chunks, words, self.limits.binding_bytes - 4 * 8)

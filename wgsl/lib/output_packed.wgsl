@@ -11,6 +11,18 @@ fn output_word(index: u32) -> u32 {
     return atomicLoad(&output_words[index]);
 }
 
+// Puts the bits of `mask` into a word. No other invocation changes these.
+fn put_bits(index: u32, bits: u32, mask: u32) {
+    if (mask == 0xffffffffu) {
+        atomicStore(&output_words[index], bits);
+        return;
+    }
+    let changed = (output_word(index) ^ bits) & mask;
+    if (changed != 0u) {
+        atomicXor(&output_words[index], changed);
+    }
+}
+
 fn store_bits(element: u32, bits: vec2<u32>) {
     let index = element >> (5u - min(output_log2_bits, 5u));
     let width = 1u << output_log2_bits;

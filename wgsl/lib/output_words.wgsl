@@ -20,3 +20,8 @@ fn store_bits(element: u32, bits: vec2<u32>) {
         output_words[element] = bits.x;
     }
 }
+
+// Puts the bits of `mask` into a word: all of it, as no element is smaller.
+fn put_bits(index: u32, bits: u32, mask: u32) {
+    store_bits(index, vec2<u32>(bits, 0u));
+}

@@ -2,6 +2,7 @@
 // of 16 bytes, which go through workgroup memory into runs of 16 elements and back.
 
 #import "lib/tile_fold.wgsl"
+#import "lib/fold_blocks.wgsl"
 #import "lib/quads.wgsl"
 #import "lib/fetch_quads.wgsl"
 
@@ -106,13 +107,4 @@ fn store_lane(lane: u32, output: u32, count: u32, run: Run) {
         give_turn(lane, 2u, first, vectors, quads);
         give_turn(lane, 3u, first, vectors, quads);
     }
-}
-
-fn fold_blocks(lane: u32) -> Folds {
-    return fold_first(max(lane / FANOUT, 1u), Run(
-        shelves[0][15], shelves[0][31], shelves[0][47], shelves[0][63],
-        shelves[0][79], shelves[0][95], shelves[0][111], shelves[0][127],
-        shelves[0][143], shelves[0][159], shelves[0][175], shelves[0][191],
-        shelves[0][207], shelves[0][223], shelves[0][239], shelves[0][255],
-    ));
 }

@@ -1,0 +1,51 @@
+// The elements of a turn in workgroup memory, as bits, by their numbers along the axis. Needs <output>.
+
+// The bits of a turn's elements, of which there are 2048, or 1024 of 64 bits with the high words behind the low ones.
+// 8 KiB, so that no kernel needs more than WebGPU's 16: a tile takes two turns, or four.
+var<workgroup> stage: array<u32, 2048>;
+const HIGH = 1024u;
+override TURN: u32 = 2048u >> (input_log2_bits / 6u);
+override TURN_RUNS: u32 = 128u >> (input_log2_bits / 6u);
+
+// Keeps neighbours out of each other's banks of memory, where they have neighbouring elements and where they have
+// neighbouring runs.
+fn on_stage(place: u32) -> u32 {
+    return place ^ ((place >> 5u) & 31u);
+}
+
+fn leave(place: u32, bits: vec2<u32>) {
+    stage[on_stage(place)] = bits.x;
+    if (input_log2_bits > 5u) {
+        stage[HIGH + on_stage(place)] = bits.y;
+    }
+}
+
+fn bits_left(place: u32) -> vec2<u32> {
+    var high = 0u;
+    if (input_log2_bits > 5u) {
+        high = stage[HIGH + on_stage(place)];
+    }
+    return vec2<u32>(stage[on_stage(place)], high);
+}
+
+// Writes a turn's elements, which lie without gaps from element `low` of the tensor on, a word at a time.
+fn store_words(lane: u32, low: u32, count: u32, is_rising: bool) {
+    let in_word = 5u - min(output_log2_bits, 5u);
+    let first = low >> in_word;
+    let words = select(((low + count - 1u) >> in_word) - first + 1u, 0u, count == 0u);
+    for (var word = lane; word < words; word += LANES) {
+        var bits = 0u;
+        var mask = 0u;
+        for (var i = 0u; i < 1u << in_word; i += 1u) {
+            // Before the first element this is a large number.
+            let number = ((first + word) << in_word) + i - low;
+            if (number < count) {
+                let width = 1u << min(output_log2_bits, 5u);
+                let left = bits_left(select(count - 1u - number, number, is_rising)).x;
+                bits = insertBits(bits, left, i * width, width);
+                mask = insertBits(mask, 0xffffffffu, i * width, width);
+            }
+        }
+        put_bits(first + word, bits, mask);
+    }
+}
