@@ -84,6 +84,7 @@ def cases() -> list[Case]:
         found += [Case(f"{name} bands", scan(name, (320, 2048 if name == "uint8" else 512), 0), FAR)]
         found += [Case(f"{name} strips", scan(name, (320, 512), 0))]
         found += [Case(f"{name} blocks", scan(name, (336, 96), 1))]
+        found += [Case(f"{name} blocks backwards", backwards(name, (336, 96)))]
         in_word = max(1, 4 // by_name(name).itemsize)  # and no whole vectors
         odd = Case(f"{name} odd rows", scan(name, (3, 2 * TILE + in_word), 1), kernel="rows", sectors=False)
         found += [odd]

@@ -125,6 +125,18 @@ def test_the_kernels_for_a_shape(sizes: tuple[int, ...], axis: int, expected: li
     assert kernels(plan_problem(packed_scan(sizes, axis), Limits()).passes) == expected
 
 
+@pytest.mark.parametrize(
+    ("offset", "length", "kernel"), [(0, 100, "scan_blocks"), (0, 7, "scan_blocks"), (1, 100, "scan_slices")]
+)
+def test_decreasing_scans_take_blocks_where_increasing_ones_do(offset: int, length: int, kernel: str) -> None:
+    layout = Layout.packed((4096, length), offset)
+    for reverse in (False, True):
+        problem = scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis=1, reverse=reverse)
+        (one,) = plan_problem(problem, Limits()).passes
+        assert one.pipeline.kernel == kernel
+        assert dict(one.pipeline.constants).get("mirrored", reverse) == reverse
+
+
 def test_integers_have_nothing_to_repair() -> None:
     expected = ["scan_lookback_clear", "scan_lookback", "scan_tiles"]
     assert kernels(plan_problem(packed_scan((5, 5000), 1, "int32"), Limits()).passes) == expected
@@ -474,7 +486,7 @@ def test_only_packed_slices_of_little_code_are_read_by_whole_runs() -> None:
     software = Limits(software=True)
     packed, apart = Layout.packed((21_856, 3)), Layout((21_856, 3), (4, 1))
     shifted, turned = Layout.packed((21_856, 3), 1), Layout((21_856, 3), (3, -1), 2)
-    for source, target in ((apart, packed), (packed, apart), (shifted, packed), (packed, shifted), (turned, turned)):
+    for source, target in ((apart, packed), (packed, apart), (shifted, packed), (packed, shifted), (turned, packed)):
         problem = scan_problem(by_name("float32"), Operator.SUM, source, target, axis=1)
         assert kernels(plan_problem(problem, software).passes) == ["scan_short"]
     for element, limits, expected in (
@@ -520,7 +532,7 @@ def test_blocks_are_whole_vectors(length: int, element: str, lanes: int, slices:
 def test_slices_with_gaps_are_no_blocks() -> None:
     packed, apart = Layout.packed((640, 96)), Layout((640, 96), (112, 1))
     shifted, turned = Layout.packed((640, 96), 1), Layout((640, 96), (96, -1), 95)
-    for source, target in ((apart, packed), (packed, apart), (shifted, packed), (packed, shifted), (turned, turned)):
+    for source, target in ((apart, packed), (packed, apart), (shifted, packed), (packed, shifted), (turned, packed)):
         problem = scan_problem(F32, Operator.SUM, source, target, axis=1)
         assert kernels(plan_problem(problem, Limits()).passes) == ["scan_slices"]
 

@@ -3,10 +3,12 @@
 //
 // For GPUs. Neighbours read and write neighbouring vectors of 16 bytes, which go through workgroup memory, <stage>.
 // An invocation has a run of a slice, or, of slices of at most 16 elements, as many as are a run in all.
+// Of decreasing scans it is turned around on the way: the last slice comes first, its last element in front. Uniforms
+// are those of an increasing one.
 // Grid: workgroups of `lanes` invocations.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state (unused). What a workgroup takes begins and ends at
 // multiples of 16 bytes.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes, single.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes, single, mirrored.
 // Bytes moved: each element is read once and written once.
 
 #import "lib/params.wgsl"
@@ -22,10 +24,9 @@
 #import "lib/input_bits.wgsl"
 #import <stage>
 #import "lib/fetch_quads.wgsl"
+#import "lib/ordered_vectors.wgsl"
 #import "lib/left_fold.wgsl"
 
-// So many that their runs take 8 KiB.
-override lanes: u32 = 128u;
 // Whether slices have at most 16 elements: they are left folds, and need no others' totals.
 override single: bool = false;
 
@@ -43,25 +44,6 @@ fn slices_together() -> u32 {
     let bits = params.length << input_log2_bits;
     let whole = 128u / min(bits & (~bits + 1u), 128u);
     return lanes / ((params.length + FANOUT - 1u) / FANOUT) / whole * whole;
-}
-
-// Leaves `vectors` in workgroup memory.
-fn load_vectors(lane: u32, first: u32, vectors: u32) {
-    let read = fetch_quads(lane, lanes, first, vectors);
-    leave_vector(lane, read[0]);
-    if (input_log2_bits > 3u) {
-        leave_vector(lanes + lane, read[1]);
-    }
-    if (input_log2_bits > 4u) {
-        leave_vector(2u * lanes + lane, read[2]);
-        leave_vector(3u * lanes + lane, read[3]);
-    }
-    if (input_log2_bits > 5u) {
-        leave_vector(4u * lanes + lane, read[4]);
-        leave_vector(5u * lanes + lane, read[5]);
-        leave_vector(6u * lanes + lane, read[6]);
-        leave_vector(7u * lanes + lane, read[7]);
-    }
 }
 
 // Slices of at most 16 elements, of which the workgroup has `slices`.
@@ -143,7 +125,5 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         scan_runs(lane, slices);
     }
     workgroupBarrier();
-    for (var vector = lane; vector < vectors; vector += lanes) {
-        store_quad(output + vector, vector_left(vector));
-    }
+    store_vectors(lane, output, vectors);
 }

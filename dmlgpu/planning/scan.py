@@ -142,13 +142,14 @@ class ScanPlanner(Planner):
             "memory"
         )
         constants = {"lanes": min(256, _STAGE_BYTES // (RUN * itemsize)), "single": int(length <= RUN)}
+        constants["mirrored"] = int(self._step < 0)
         access = "stage of packed words" if itemsize < _WORD_BYTES else "stage of words"
         yield from self._packed("scan_blocks", access, self._whole_vectors, constants)
 
     def _are_blocks(self) -> bool:
         together, slices, length = self._whole_vectors, self.problem.slices, self.problem.axis.size
         is_worth_a_rest = slices % together == 0 or slices * length >= _MANY_SHORT_ELEMENTS
-        return self._policy.blocks(self.problem) and is_worth_a_rest and self._is_packed(together)
+        return self._policy.blocks(self.problem) and is_worth_a_rest and self._is_packed(together, self._step)
 
     @property
     def _whole_vectors(self) -> int:
@@ -163,7 +164,12 @@ class ScanPlanner(Planner):
         chunks = [self.chunks[0] // together * together, length]
         offsets = (problem.input_offset, problem.output_offset)
         for window in windows([replace(batch, size=whole)], problem.axis, offsets, chunks):
-            yield self.make_pass(kernel, self.bind(window), access, constants=constants)
+            bound = self.bind(window)
+            # The kernel turns decreasing slices around, so that it is told of increasing ones at the same place.
+            back = length - 1 if self._step < 0 else 0
+            fields = {f"{tensor}_axis_stride": 1 for tensor in ("input", "output")}
+            fields |= {name: bound.fields[name] - back for name in ("input_offset", "output_offset")}
+            yield self.make_pass(kernel, bound, access, constants=constants, fields=fields)
         if whole < batch.size:
             rest = replace(batch, size=batch.size - whole)
             offsets = (offsets[0] + whole * length, offsets[1] + whole * length)
@@ -174,13 +180,19 @@ class ScanPlanner(Planner):
     def _short_pass(self, bound: BoundWindow, slice_length: int) -> Pass:
         return self.make_pass("scan_short", bound, self._access(bound), constants={"slice_length": slice_length})
 
-    def _is_packed(self, together: int) -> bool:
-        """Whether at least so many slices follow each other in memory without gaps."""
+    @property
+    def _step(self) -> int:
+        """1 where elements of the input follow each other in memory in traversal order, -1 in the opposite one."""
+        return -1 if self.problem.axis.input_stride < 0 else 1
+
+    def _is_packed(self, together: int, step: int = 1) -> bool:
+        """Whether at least so many slices follow each other in memory without gaps, each in steps of 1 or of -1."""
         problem, length = self.problem, self.problem.axis.size
         strides = [(d.input_stride, d.output_stride) for d in (*problem.batch, problem.axis)]
-        starts = (problem.input_offset, problem.output_offset)
+        back = length - 1 if step < 0 else 0
+        starts = (problem.input_offset - back, problem.output_offset - back)
         return (
-            strides == [(length, length), (1, 1)]
+            strides == [(length, length), (step, step)]
             and min(self.chunks[0], problem.slices) >= together
             and all(start * problem.element.itemsize % QUAD_BYTES == 0 for start in starts)
         )

@@ -91,9 +91,13 @@ def _of_scans() -> Iterator[PipelineKey]:
     for element, operator, precision in arithmetic:
         for (sizes, strides, axis), float64 in product(_scan_shapes(element.itemsize), _floats(element)):
             for source, target, one_buffer in _placements(sizes, strides, element.itemsize):
-                problem = scan_problem(element, operator, source, target, axis=axis, precision=precision)
-                plan = plan_problem(problem, replace(_LIMITS, float64=float64), one_buffer=one_buffer)
-                yield from (one.pipeline for one in plan.passes)
+                # Kernels turn slices without gaps around.
+                for reverse in (False, True) if strides[0] == sizes[axis] else (False,):
+                    problem = scan_problem(
+                        element, operator, source, target, axis=axis, reverse=reverse, precision=precision
+                    )
+                    plan = plan_problem(problem, replace(_LIMITS, float64=float64), one_buffer=one_buffer)
+                    yield from (one.pipeline for one in plan.passes)
 
 
 def _floats(element: ElementType) -> tuple[bool, ...]:
