@@ -48,6 +48,7 @@ def test_exact_sums_of_what_has_too_many_places() -> None:
         Exact.of(np.float32([1, 1e-30]))
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("distribution", distributions(1))
 @pytest.mark.parametrize("length", [1, 255, 4097, 300_000])
 def test_sums_are_within_their_bounds(device: Device, distribution: str, length: int) -> None:

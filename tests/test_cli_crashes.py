@@ -140,6 +140,7 @@ def name_of(value: object) -> str:
     return signal.Signals(value).name if isinstance(value, int) else str(value)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize(("what", "number", "lasting"), points(), ids=name_of)
 def test_a_signal_at_every_call(nursery: Nursery, what: str, number: int, lasting: bool) -> None:
     command, old = COMMANDS[what]
@@ -165,6 +166,7 @@ def test_a_signal_at_every_call(nursery: Nursery, what: str, number: int, lastin
     assert seen == {old, good.output}
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("what", COMMANDS)
 def test_a_kill_at_every_call(nursery: Nursery, what: str) -> None:
     """SIGKILL leaves no time to remove the temporary file, which is all that it may leave."""
@@ -203,6 +205,7 @@ def test_a_run_that_is_killed_at_any_call_goes_on(nursery: Nursery, what: str) -
     assert notes == {"", *said}
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("what", COMMANDS)
 def test_two_different_signals(nursery: Nursery, what: str) -> None:
     """An interrupt and the impatient signal after it."""

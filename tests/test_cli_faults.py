@@ -101,6 +101,7 @@ def run_with(monkeypatch: pytest.MonkeyPatch, run: Run, command: str, stand_in: 
         return run(*command.split())
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "from then on"])
 def test_every_call_fails_in_turn(
@@ -165,6 +166,7 @@ def test_every_call_fails_in_turn(
                 assert len(os.listdir("/proc/self/fd")) == descriptors, what
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("most", [1, 7, 100])
 def test_reads_and_writes_of_a_few_bytes_are_enough(

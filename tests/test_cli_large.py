@@ -75,6 +75,7 @@ CASES: dict[str, tuple[str, tuple[int, ...], str, str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("case", CASES)
 def test_a_file_four_times_as_large_as_the_memory(run: Run, device: dmlgpu.Device, case: str) -> None:
     command, shape, order, dtype, options = CASES[case]
@@ -413,6 +414,7 @@ ARCHIVE = {
 }
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize(
     ("command", "options"),
@@ -494,6 +496,7 @@ def table_of(rows: int) -> pa.Table:
     return made.replace_schema_metadata({"of": "somebody"})
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("case", TABLES)
 def test_a_parquet_file_four_times_as_large_as_the_memory(run: Run, case: str) -> None:
     command, options = TABLES[case]
@@ -582,6 +585,7 @@ TABLES_OF_TEXT: dict[str, tuple[bytes, list[str]]] = {
 }
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("case", TABLES_OF_TEXT)
 def test_a_csv_file_by_parts_is_as_in_memory(
     run: Run, device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch, case: str
@@ -621,6 +625,7 @@ WRONG_TABLES: dict[str, tuple[bytes, list[str]]] = {
 }
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("case", WRONG_TABLES)
 def test_a_wrong_csv_file_by_parts_has_the_errors_of_one_in_memory(
     run: Run, monkeypatch: pytest.MonkeyPatch, case: str

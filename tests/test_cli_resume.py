@@ -72,6 +72,7 @@ def percent(err: str) -> int:
     return int(found[1])
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("at", [1, 3])
 @pytest.mark.parametrize("case", TABLES_OF_TEXT)
 def test_every_kind_of_table_goes_on(run: Run, device: dmlgpu.Device, case: str, at: int) -> None:

@@ -124,6 +124,7 @@ def run(arguments: str, streams: Streams, folder: Path, unbuffered: bool) -> tup
     return done.returncode, paths[1].read_text(), paths[2].read_text()
 
 
+@pytest.mark.combinations
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other streams, and no /dev/full")
 @pytest.mark.parametrize(
     ("name", "streams"), cases(), ids=lambda value: "-".join(value) if value in states() else value

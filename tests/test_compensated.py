@@ -74,6 +74,7 @@ def test_long_slices(device: Device, kernel: str) -> None:
     assert not np.array_equal(scan(device, x, "sum", 0), expected_scan(device, x, "sum", 0, compensated=True))
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_nan_infinity_overflow_and_zeros(device: Device, kernel: str) -> None:
     """One event a slice, around the borders of runs, blocks, tiles and spans."""

@@ -313,6 +313,7 @@ class TestPlacement:
 
 
 class TestCheck:
+    @pytest.mark.combinations
     @pytest.mark.parametrize("number", range(8))
     def test_a_sample_has_the_references_bits(self, device: Device, number: int) -> None:
         """A small one: "make matrix" runs all."""

@@ -36,6 +36,7 @@ def scan(operator: str, x: Any, **options: Any) -> Any:
     return dmlgpu.cumulative_prod(x, **options)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("seed", range(DRAWS))
 def test_any_chunks_have_the_bits_of_the_whole(device: dmlgpu.Device, seed: int) -> None:
     random = np.random.default_rng(seed)
@@ -78,6 +79,7 @@ PREDICTED = {
 }
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("case", PREDICTED)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
 def test_chunks_are_scanned_once(device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch, case: str, dtype: str) -> None:

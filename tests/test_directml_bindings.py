@@ -52,6 +52,7 @@ def room(compiled: dml.IDMLCompiledOperator) -> int:
     return compiled.GetBindingProperties().TemporaryResourceSize
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("size", ODD_SIZES)
 @pytest.mark.parametrize("element", ELEMENT_TYPES, ids=str)
 def test_guard_bytes(session: Session, element: ElementType, size: int) -> None:

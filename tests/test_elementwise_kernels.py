@@ -71,6 +71,7 @@ def test_a_dense_sample_of_float32(device: Device, mode: str) -> None:
     assert reference.first_difference(round_on(device, x, mode), reference.round(x, mode)) is None
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("software", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_any_number_of_neighbours_at_any_place(

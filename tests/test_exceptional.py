@@ -50,6 +50,7 @@ def cancelling(length: int) -> NDArray[np.float32]:
     return x
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("operator", ["sum", "product"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_events_around_every_border(device: Device, kernel: str, operator: str) -> None:
@@ -66,6 +67,7 @@ def test_events_in_other_types(device: Device, kernel: str, dtype: str) -> None:
         check_scan(device, strewn(4500, operator, dtype), operator, 1, kernel=kernel)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("kernel", ["rows", "lookback"])
 def test_rows_of_whole_vectors(device: Device, kernel: str, dtype: str) -> None:
@@ -77,6 +79,7 @@ def test_rows_of_whole_vectors(device: Device, kernel: str, dtype: str) -> None:
         check_scan(device, x, operator, 1, **problem)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("operator", ["sum", "product"])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_in_blocks(device: Device, dtype: str, operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,6 +126,7 @@ def test_columns_go_on_behind_an_exceptional_tile(device: Device) -> None:
     check_scan(device, x, "product", 0, exclusive=True)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("operator", ["sum", "product"])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_in_columns(device: Device, dtype: str, operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,6 +138,7 @@ def test_in_columns(device: Device, dtype: str, operator: str, monkeypatch: pyte
     check_scan(device, columns, operator, 0, exclusive=True, reverse=True)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("operator", ["sum", "product"])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_in_strips(device: Device, dtype: str, operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,6 +365,7 @@ def twice(operator: str, dtype: str) -> NDArray[Any]:
     return x
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("operator", ["sum", "product"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -424,6 +430,7 @@ def test_in_place(device: Device, kernel: str) -> None:
     check_scan(device, x, "sum", 0, kernel=kernel, source=layout, target=layout, reverse=True)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("binding", [4096, 70_000, 1_000_000])
 def test_windows(device: Device, binding: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut inside runs, inside tiles, at tiles and at spans."""
@@ -445,6 +452,7 @@ def test_windows(device: Device, binding: int, monkeypatch: pytest.MonkeyPatch) 
         check_scan(device, x.reshape(-1, 1), "sum", 0, source=far, target=far)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kernel", ["rows", "lookback", "serial", "strips"])
 def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An exceptional tile ends its span, so later windows begin anywhere in theirs."""
@@ -475,6 +483,7 @@ def test_turns_of_few_tiles(device: Device, kernel: str, monkeypatch: pytest.Mon
     )
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kernel", ["rows", "lookback", "serial"])
 def test_more_exceptional_tiles_than_a_loop_may_take(device: Device, kernel: str) -> None:
     """Mesa ends the loops of an invocation after 65,535 iterations: where it takes all of these, at tile 2188."""
@@ -560,6 +569,7 @@ def run_planned(device: Device, plan: Plan, x: NDArray[Any], *, in_place: bool =
     return got
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("window", [None, 17 * TILE, 9 * TILE, 3 * TILE], ids=str)
 @pytest.mark.parametrize("withhold_every", [1, 2, 3])
 @pytest.mark.parametrize("in_place", [False, True], ids=["apart", "in place"])

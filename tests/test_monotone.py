@@ -76,6 +76,7 @@ def check(device: Device, x: NDArray[Any], axis: int, **options: Any) -> None:
 
 
 class TestReference:
+    @pytest.mark.combinations
     @pytest.mark.parametrize("dtype", DTYPES)
     @pytest.mark.parametrize("length", [1, 2, 17, 300, 4500])
     def test_it_is_a_fold_of_the_sums(self, dtype: str, length: int) -> None:

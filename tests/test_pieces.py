@@ -100,6 +100,7 @@ def same_bits(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> bo
     return (found.dtype, found.shape, found.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("seed", range(DRAWS))
 def test_any_cutting_has_the_bits_of_the_whole(device: dmlgpu.Device, seed: int) -> None:
     x, options, cut, on_device = draw(seed)
@@ -153,6 +154,7 @@ def columns_draw(seed: int) -> Draw:
     return x, options, cut, bool(random.integers(2))
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("software", [True, False], ids=["bands", "strips"])
 @pytest.mark.parametrize("seed", range(DRAWS))
 def test_any_cutting_of_columns_has_the_bits_of_the_whole(
@@ -421,6 +423,7 @@ ENDS = [
 ]
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("limits", [SOFTWARE, GPU], ids=["software", "gpu"])
 @pytest.mark.parametrize("side_by_side", [False, True])
 @pytest.mark.parametrize("slices", [1, 3, 300, 1024, 5000])

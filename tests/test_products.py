@@ -103,6 +103,7 @@ def alone(kind: str, dtype: str) -> NDArray[Any]:
 ALONE = [(kind, dtype) for dtype in FLOATS for kind in kinds_of(dtype)]
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize(("kind", "dtype"), ALONE)
 def test_each_kind_of_value_decides_alone(kind: str, dtype: str) -> None:
     """The slow version finds the same, and that the data shows it: without the rule most slices have other bits."""
@@ -111,6 +112,7 @@ def test_each_kind_of_value_decides_alone(kind: str, dtype: str) -> None:
     assert reference.first_difference(reference.cumulative(x, "product", axis=1), right) is None
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize(("kind", "dtype"), ALONE)
 def test_each_kind_of_value_counts(kind: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     x = alone(kind, dtype)
@@ -239,6 +241,7 @@ def test_a_result_that_alone_overflows(device: Device, kernel: str, dtype: str) 
     check_scan(device, x, "product", 1, kernel=kernel)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_random_walks_in_every_kernel(device: Device, kernel: str, dtype: str) -> None:

@@ -390,6 +390,7 @@ def test_ctrl_c_at_any_line(world: World, call: str, record_property: Record) ->
     record_property("faults", faults)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("call", CALLS)
 def test_ctrl_c_at_any_native_call(
@@ -421,6 +422,7 @@ def absorbed(points: Points, fault: Callable[[], None]) -> bool:
     return fault is out_of_memory and name == "wgpuDeviceCreateBuffer"
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("fault", [invalid, out_of_memory])
 @pytest.mark.parametrize("call", CALLS)
 def test_an_error_of_any_native_call(

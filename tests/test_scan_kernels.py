@@ -25,6 +25,7 @@ LONG_LENGTHS = (65_535, 65_536, 65_537, 300_007)
 VARIANTS = list(product(("sum", "product"), (False, True), (False, True)))
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("element", dtypes.ELEMENT_TYPES, ids=str)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_type_and_variant(device: Device, element: dtypes.ElementType, kernel: str) -> None:
@@ -43,6 +44,7 @@ def test_single_runs(device: Device, dtype: str, software: bool, monkeypatch: py
         check_scan(device, x, operator, 1, exclusive=exclusive, reverse=reverse)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("element", dtypes.ELEMENT_TYPES, ids=str)
 def test_blocks(device: Device, element: dtypes.ElementType, monkeypatch: pytest.MonkeyPatch) -> None:
     """Short slices without gaps on a GPU: whole workgroups, part of one, and a few slices that are no whole vectors."""
@@ -58,6 +60,7 @@ def test_blocks(device: Device, element: dtypes.ElementType, monkeypatch: pytest
     check_scan(device, numbers((2**16 // 40 + 3, 40), element.dtype), "sum", 1)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8"])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("length", LONG_LENGTHS)
@@ -127,6 +130,7 @@ def test_every_axis_of_eight_dimensions(device: Device, kernel: str) -> None:
         check_scan(device, x, "sum", axis, kernel=kernel, reverse=axis % 2 == 1)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "float16", "int64"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_layouts(device: Device, dtype: str, kernel: str) -> None:
@@ -155,6 +159,7 @@ def test_broadcast_input(device: Device, kernel: str) -> None:
         check_scan(device, x, "sum", axis, exclusive=True, source=Layout((3, 4, 300), (0, 1, 0)), kernel=kernel)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "int16", "float16", "uint64"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_in_place(device: Device, dtype: str, kernel: str) -> None:
@@ -225,6 +230,7 @@ def test_slices_in_workgroups_of_either_size(device: Device, software: bool, mon
         check_scan(device, x, "product", axis, kernel="slices", exclusive=True, source=layout, target=layout)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int64", "float64"])
 @pytest.mark.parametrize("software", [False, True])
 @pytest.mark.usefixtures("fresh_plans")
@@ -249,6 +255,7 @@ def test_many_short_slices(device: Device, software: bool, dtype: str, monkeypat
             check_scan(device, numbers((length, 70), dtype), "sum", 0)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int16", "int64"])
 @pytest.mark.parametrize("length", [3, 4, 10])
 def test_packed_slices(device: Device, dtype: str, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,6 +312,7 @@ COLUMNS = {
 }
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("way", COLUMNS)
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float16"])
 def test_columns(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,6 +359,7 @@ def bands_case(way: str, dtype: str) -> tuple[tuple[int, ...], int, Layout, Layo
     return sizes, axis, layouts[0], layouts[1]
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("way", BANDS)
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "float32", "int32", "float64", "uint64"])
 def test_bands(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -414,6 +423,7 @@ STRIPS = {
 """Columns that are no whole strips, too, and rows that are whole stretches, blocks, runs, or neither."""
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("way", STRIPS)
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "float32", "int32", "float64", "uint64"])
 def test_strips(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
