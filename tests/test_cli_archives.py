@@ -112,7 +112,7 @@ def test_what_an_archive_must_not_hold(tmp_path: Path) -> None:
         ("cumsum x.npz --axis 2", "axis 2 is out of range"),
         ("cumsum x.npz --axis 0 -o y.npy", "go into another .npz file, and only they; give -o a name with .npz"),
         ("cumsum x.npz --axis 0 --columns a", "--columns and --missing are for .csv and .parquet files"),
-        ("cumsum x.npz --axis 0 --resume", "--resume goes on with a .npy file that is made of another one"),
+        ("cumsum x.npz --axis 0 --resume", "--resume goes on with a .npy or .csv file that is made of another one"),
         ("cumsum z.npz --axis 0 --memory 1MiB", "is read whole for a summary, and --memory allows 1048576"),
         ("cumsum p.npz --axis 0 --memory 1MiB", "is read whole for a summary, and --memory allows 1048576"),
     ],

@@ -25,7 +25,7 @@ LONG = 60.0
 
 def threads() -> list[str]:
     """Return the names of the threads that read and write."""
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("dmlgpu-")]
+    return [thread.name for thread in threading.enumerate() if thread.name in ("dmlgpu-reader", "dmlgpu-writer")]
 
 
 def test_the_next_block_is_read_while_one_is_used() -> None:
