@@ -19,8 +19,9 @@ from dmlgpu.arrays import chunked
 from dmlgpu.arrays.pieces import Treatment
 from dmlgpu.errors import ArgumentError, ArrayTypeError, AxisError, DeviceError, DmlGpuError
 from dmlgpu.planning.windows import TILE
+from dmlgpu.reference import same_bits
 
-from .test_pieces import data, same_bits
+from .test_pieces import data
 
 DRAWS = int(os.environ.get("DMLGPU_DASK_DRAWS", "20"))
 """Random cuttings; a thousand take some ten minutes."""

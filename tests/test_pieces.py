@@ -30,6 +30,7 @@ from dmlgpu.planning.pieces import (
 )
 from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.windows import TILE, Limits
+from dmlgpu.reference import same_bits
 
 from .harness import changed
 
@@ -94,10 +95,6 @@ def parts_of(x: np.ndarray[Any, Any], axis: int, cut: list[int], reverse: bool) 
 def together(results: list[Any], axis: int, reverse: bool) -> np.ndarray[Any, Any]:
     arrays = [np.asarray(result) for result in results]
     return np.concatenate(arrays[::-1] if reverse else arrays, axis=axis)
-
-
-def same_bits(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> bool:
-    return (found.dtype, found.shape, found.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
 
 
 @pytest.mark.combinations
