@@ -134,7 +134,7 @@ def test_decreasing_scans_take_blocks_where_increasing_ones_do(offset: int, leng
         problem = scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis=1, reverse=reverse)
         (one,) = plan_problem(problem, Limits()).passes
         assert one.pipeline.kernel == kernel
-        assert dict(one.pipeline.constants).get("mirrored", reverse) == reverse
+        assert dict(one.pipeline.constants).get("decreasing", reverse) == reverse
 
 
 def test_integers_have_nothing_to_repair() -> None:

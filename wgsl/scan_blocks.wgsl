@@ -8,7 +8,7 @@
 // Grid: workgroups of `lanes` invocations.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state (unused). What a workgroup takes begins and ends at
 // multiples of 16 bytes.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes, single, mirrored.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes, single, decreasing.
 // Bytes moved: each element is read once and written once.
 
 #import "lib/params.wgsl"

@@ -324,7 +324,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
         slots=(*_TENSORS, "stage", "run"),
         accesses=("stage of words", "stage of packed words"),
         pieces={"element": (*_EXACT, *_FLOATS), "run": ("written",)},
-        constants={**_SCAN, "lanes": (64, 128, 256), "single": _BOOL, "mirrored": _BOOL},
+        constants={**_SCAN, "lanes": (64, 128, 256), "single": _BOOL, "decreasing": _BOOL},
         workgroups=lambda w: ceil_div(w.count, block_slices(w)),
         scratch_words=lambda _: 1,
         # A run, and the totals that Hillis-Steele looks at.

@@ -148,7 +148,7 @@ def _of_tile(work: Work) -> int:
     return at_once * ceil_div(min(TILE, work.length), 256 * at_once)
 
 
-def _in_words(work: Work) -> int:
+def _stored_at_once(work: Work) -> int:
     """Return how many elements neighbours write at once: those of a word, where a tile has no gaps, else 1.
 
     The words at the ends of a tile's turns, which its neighbours may share, are taken for whole: 1 in 512 is not.
@@ -376,7 +376,7 @@ def figures_of(one: Pass) -> Figures:
         itemsizes = [1 << work.constants[f"{tensor}_log2_bits"] >> 3 for tensor in ("input", "output")]
         read += row.reads(work) * one.elements * itemsizes[0]
         written += row.writes(work) * one.elements * itemsizes[1]
-        is_put_in = work.slots["output"] == "packed" and _in_words(work) == 1
+        is_put_in = work.slots["output"] == "packed" and _stored_at_once(work) == 1
         if is_put_in and not work.slots["input"].startswith("in_output"):
             read += row.writes(work) * one.elements * itemsizes[1]  # the words that elements are put into
         lane_bytes = row.ahead(work) * itemsizes[0]
@@ -460,7 +460,7 @@ class _Surroundings:
         # By vectors along the slice, by an element, or by adjacent slices.
         step = QUAD_BYTES // itemsize if unit == QUAD_BYTES and across == 1 else 1
         nbytes = across * step * itemsize
-        along = _in_words(self.work) if tensor == "output" else 1
+        along = _stored_at_once(self.work) if tensor == "output" else 1
         nbytes *= along
         stride = _signed(int(self.params[f"{tensor}_axis_stride"]))
         starts = [(slice_, first * along) for slice_, first in self.starts]

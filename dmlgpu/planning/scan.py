@@ -125,7 +125,7 @@ class ScanPlanner(Planner):
         problem, length = self.problem, self.problem.axis.size
         is_many = problem.slices * length >= _MANY_SHORT_ELEMENTS
         together = RUN // math.gcd(length, RUN)
-        if not (is_many and self._policy.packs(problem) and self._is_packed(together)):
+        if self._is_decreasing or not (is_many and self._policy.packs(problem) and self._is_packed(together)):
             self.why = f"slices of {length} elements are a single run of at most {RUN}: an invocation each"
             for bound in self.windows(self.chunks):
                 yield self._short_pass(bound, length if is_many else 0)
@@ -142,14 +142,14 @@ class ScanPlanner(Planner):
             "memory"
         )
         constants = {"lanes": min(256, _STAGE_BYTES // (RUN * itemsize)), "single": int(length <= RUN)}
-        constants["mirrored"] = int(self._step < 0)
+        constants["decreasing"] = int(self._is_decreasing)
         access = "stage of packed words" if itemsize < _WORD_BYTES else "stage of words"
         yield from self._packed("scan_blocks", access, self._whole_vectors, constants)
 
     def _are_blocks(self) -> bool:
         together, slices, length = self._whole_vectors, self.problem.slices, self.problem.axis.size
         is_worth_a_rest = slices % together == 0 or slices * length >= _MANY_SHORT_ELEMENTS
-        return self._policy.blocks(self.problem) and is_worth_a_rest and self._is_packed(together, self._step)
+        return self._policy.blocks(self.problem) and is_worth_a_rest and self._is_packed(together)
 
     @property
     def _whole_vectors(self) -> int:
@@ -166,9 +166,8 @@ class ScanPlanner(Planner):
         for window in windows([replace(batch, size=whole)], problem.axis, offsets, chunks):
             bound = self.bind(window)
             # The kernel turns decreasing slices around, so that it is told of increasing ones at the same place.
-            back = length - 1 if self._step < 0 else 0
             fields = {f"{tensor}_axis_stride": 1 for tensor in ("input", "output")}
-            fields |= {name: bound.fields[name] - back for name in ("input_offset", "output_offset")}
+            fields |= {name: bound.fields[name] - self._back for name in ("input_offset", "output_offset")}
             yield self.make_pass(kernel, bound, access, constants=constants, fields=fields)
         if whole < batch.size:
             rest = replace(batch, size=batch.size - whole)
@@ -181,16 +180,21 @@ class ScanPlanner(Planner):
         return self.make_pass("scan_short", bound, self._access(bound), constants={"slice_length": slice_length})
 
     @property
-    def _step(self) -> int:
-        """1 where elements of the input follow each other in memory in traversal order, -1 in the opposite one."""
-        return -1 if self.problem.axis.input_stride < 0 else 1
+    def _is_decreasing(self) -> bool:
+        """Whether the elements of a slice come in the opposite order of their places."""
+        return self.problem.axis.input_stride < 0
 
-    def _is_packed(self, together: int, step: int = 1) -> bool:
-        """Whether at least so many slices follow each other in memory without gaps, each in steps of 1 or of -1."""
+    @property
+    def _back(self) -> int:
+        """How far a slice without gaps reaches back in memory from its first element in traversal order."""
+        return self.problem.axis.size - 1 if self._is_decreasing else 0
+
+    def _is_packed(self, together: int) -> bool:
+        """Whether at least so many slices follow each other in memory without gaps, each in either direction."""
         problem, length = self.problem, self.problem.axis.size
         strides = [(d.input_stride, d.output_stride) for d in (*problem.batch, problem.axis)]
-        back = length - 1 if step < 0 else 0
-        starts = (problem.input_offset - back, problem.output_offset - back)
+        step = -1 if self._is_decreasing else 1
+        starts = (problem.input_offset - self._back, problem.output_offset - self._back)
         return (
             strides == [(length, length), (step, step)]
             and min(self.chunks[0], problem.slices) >= together

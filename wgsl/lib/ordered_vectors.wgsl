@@ -4,11 +4,11 @@
 // So many invocations that their runs take 8 KiB.
 override lanes: u32 = 128u;
 // Whether scans are decreasing.
-override mirrored: bool = false;
+override decreasing: bool = false;
 
 // A vector with its elements in traversal order.
 fn in_order(vector: vec4<u32>) -> vec4<u32> {
-    if (!mirrored) {
+    if (!decreasing) {
         return vector;
     }
     if (input_log2_bits > 5u) {
@@ -27,7 +27,7 @@ fn in_order(vector: vec4<u32>) -> vec4<u32> {
 
 // The place of vector `number` of so many.
 fn place_in_order(number: u32, vectors: u32) -> u32 {
-    return select(number, vectors - 1u - number, mirrored && number < vectors);
+    return select(number, vectors - 1u - number, decreasing && number < vectors);
 }
 
 fn leave_in_order(number: u32, vectors: u32, vector: vec4<u32>) {

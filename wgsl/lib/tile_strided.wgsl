@@ -122,7 +122,7 @@ fn give_turn(lane: u32, turn: u32, output: u32, count: u32, run: Run) {
 
 // The first `count` elements.
 fn store_lane(lane: u32, output: u32, count: u32, run: Run) {
-    for (var turn = 0u; turn < 4096u / TURN; turn += 1u) {
+    for (var turn = 0u; turn < TILE / TURN; turn += 1u) {
         let first = min(turn * TURN, count);
         give_turn(lane, turn, output + first * params.output_axis_stride, min(count - first, TURN), run);
     }
