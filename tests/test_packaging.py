@@ -320,6 +320,7 @@ def test_readme_commands_exist() -> None:
     assert named <= {name for names in re.findall(r"^([a-z0-9 -]+):", makefile, re.MULTILINE) for name in names.split()}
 
 
+PAGES_ABOUT_CI = ("README.md", "docs/development.md", "docs/portability.md")
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -338,6 +339,25 @@ def test_workflows_name_commands_and_files_that_exist(capsys: pytest.CaptureFixt
     targets = {name for text in texts for name in re.findall(r"run: make (\S+)", text)}
     assert targets
     assert all(f"\n{target}:" in makefile for target in targets)
+
+
+@pytest.mark.skipif(not WORKFLOWS, reason="a source archive has nothing of CI")
+def test_the_documentation_has_the_parts_that_ci_takes() -> None:
+    words = {"3": "a third", "4": "a quarter", "12": "a twelfth"}
+    counts = {"3": "three", "4": "four", "12": "twelve"}
+    commands = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    part = dict(re.findall(r"make ([a-z0-9-]+) \w+=\"[^\"]*\$\(part (\d+)\)\"", commands))
+    pages = {name: " ".join((ROOT / name).read_text(encoding="utf-8").split()) for name in PAGES_ABOUT_CI}
+    readme, development, portability = pages.values()
+    of_suite = words[part["test"]]
+    assert f"the suite on the first device, with {of_suite} of the tests" in readme
+    assert f"the next commit with the next {of_suite.partition(' ')[2]}" in readme
+    assert f"`make test` with {of_suite} of the tests of many alike combinations" in development
+    assert f"CI runs it on {words[part['matrix']]} of the cases" in portability
+    assert part["matrix"] == part["verify-mesa25"]
+    assert part["test-browser"] == part["test-dawn-mesa25"]
+    of_four, of_twelve = (counts[part[target]] for target in ("matrix", "test-browser"))
+    assert f"one part of {of_four} of the matrix and with Mesa 25, and of {of_twelve} in the browser" in development
 
 
 def test_the_citation_has_the_package_s_version() -> None:
