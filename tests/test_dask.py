@@ -241,12 +241,22 @@ def test_a_worker_for_each_device(device: dmlgpu.Device) -> None:
         (lambda: da.ones((3, 9000)), AxisError, r"^axis=None needs an array of 1 dimension"),
         (lambda: (lambda y: y[y > 0])(da.ones(9000)), ArgumentError, r"^x has chunks of unknown size \(nan\): call"),
         (lambda: da.ones((1,) * 8 + (9000,)), ArgumentError, r"^x has 9 dimensions; at most 8 are supported: reshape"),
+        (lambda: da.ma.masked_less(da.ones(9000), 0), ArrayTypeError, r"^x has chunks of masked arrays, .*: fill them"),
         (lambda: dask.delayed(np.ones)(3), ArrayTypeError, r"^x is .*: of dask's collections only arrays are taken$"),
     ],
 )
 def test_arrays_that_do_not_fit(make: Any, error: type[DmlGpuError], text: str) -> None:
     with pytest.raises(error, match=text):
         dmlgpu.cumulative_sum(make())
+
+
+@pytest.mark.parametrize("operate", [dmlgpu.cumulative_sum, dmlgpu.round])
+def test_masked_chunks_that_dask_takes_for_others(operate: Any) -> None:
+    """Where only the tasks see what the chunks are."""
+    chunk = dask.delayed(np.ma.masked_less)(np.arange(9000.0), 3)
+    x = da.from_delayed(chunk, (9000,), meta=np.empty(0))
+    with pytest.raises(ArrayTypeError, match=r"^x has chunks of masked arrays"):
+        operate(x).compute(scheduler="synchronous")
 
 
 @pytest.mark.parametrize(

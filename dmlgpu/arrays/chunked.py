@@ -43,10 +43,20 @@ def check_chunks(x: dask.array.Array, device: object) -> None:
     if x.ndim > MAX_DIMENSIONS:
         raise ArgumentError(f"x has {x.ndim} dimensions; at most {MAX_DIMENSIONS} are supported: reshape or squeeze it")
     by_dtype(x.dtype, "x")
+    _refuse_masked(x._meta)
     if device is not None and (isinstance(device, bool) or not isinstance(device, str | int)):
         raise ArrayTypeError(
             f"device is {with_type(device)}, which cannot be sent to dask's workers: give a part of an adapter's "
             "summary, or its index"
+        )
+
+
+def _refuse_masked(chunk: object) -> None:
+    """Refuse masked arrays, whose masked elements `numpy.asarray` would take for numbers."""
+    if isinstance(chunk, np.ma.MaskedArray):
+        raise ArrayTypeError(
+            "x has chunks of masked arrays, whose masked elements cannot be left out: fill them first, as in "
+            "dask.array.ma.filled(x, 0)"
         )
 
 
@@ -60,6 +70,7 @@ def round_chunks(x: dask.array.Array, mode: str, out: object, device: Any) -> da
 def _round(chunk: NDArray[Any], mode: Any, device: str | int | None) -> Any:
     from .functions import round
 
+    _refuse_masked(chunk)
     return round(np.asarray(chunk), mode=mode, device=device)
 
 
@@ -201,6 +212,7 @@ class Scanned(NamedTuple):
 
 def _cube(kind: PieceKind, chunk: NDArray[Any]) -> NDArray[Any]:
     """Return a chunk with the dimensions before and after the axis as one each; a view where it is contiguous."""
+    _refuse_masked(chunk)
     shape = chunk.shape
     outer, inner = math.prod(shape[: kind.axis]), math.prod(shape[kind.axis + 1 :])
     return np.asarray(chunk).reshape(outer, shape[kind.axis], inner)
