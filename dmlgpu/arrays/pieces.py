@@ -127,7 +127,7 @@ class Scan:
         self._precision = choice(precision, "precision", PRECISIONS)
         self._monotone = flag(monotone, "monotone")
         check_monotone(self._monotone, self._operator)
-        self._dtype = dtype
+        self._dtype = None if dtype is None else by_argument(dtype).name
         self._device = device
         self._kind: PieceKind | None = None
         self._length = 0
@@ -318,7 +318,7 @@ class Scan:
             "reverse": self._reverse,
             "precision": self._precision.value,
             "monotone": self._monotone,
-            "dtype": None if self._dtype is None else by_argument(self._dtype).name,
+            "dtype": self._dtype,
             "length": self._length,
         }
         body = b""
