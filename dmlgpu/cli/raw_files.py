@@ -96,6 +96,18 @@ class RawFile(io.RawIOBase):
                 os.close(self._descriptor)
 
 
+class _Input(RawFile):
+    """A file to read, whose errors say so also where another file is written meanwhile."""
+
+    def __init__(self, name: str, descriptor: int, *, owned: bool = True) -> None:
+        super().__init__(descriptor, owned=owned)
+        self._name = name
+
+    def readinto(self, buffer: Any) -> int:
+        with trying_to("read", self._name):
+            return super().readinto(buffer)
+
+
 @contextmanager
 def trying_to(verb: str, what: object) -> Iterator[None]:
     """Have errors of the system say what cannot be read or written."""
@@ -122,11 +134,11 @@ def reading(path: Path) -> Iterator[RawFile]:
         If it cannot be opened.
     """
     if path == STANDARD:
-        with RawFile(0, owned=False) as file, trying_to("read", "standard input"):
+        with _Input("standard input", 0, owned=False) as file:
             yield file
         return
     check_input(path)  # opening a device can do things
-    file = RawFile(os.open(path, _READ_FLAGS))
+    file = _Input(str(path), os.open(path, _READ_FLAGS))
     try:
         with trying_to("read", path):
             before = os.fstat(file.fileno())

@@ -283,6 +283,10 @@ class _Spool(RawFile):
         except OSError as error:
             raise self.full(error) from error
 
+    def readinto(self, buffer: Any) -> int:
+        with trying_to("read", f"a temporary file in {tempfile.gettempdir()}"):
+            return super().readinto(buffer)
+
     @staticmethod
     def full(error: OSError) -> CommandError:
         return CommandError(
