@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 from typing import Any
 
@@ -10,8 +11,10 @@ from numpy.typing import NDArray
 
 from dmlgpu import dtypes, reference
 from dmlgpu.layout import Layout
+from dmlgpu.planning.dispatch import Pass, Plan
+from dmlgpu.planning.kernels import LOOKBACK_HEADER_WORDS
 from dmlgpu.planning.problem import Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
-from dmlgpu.planning.windows import Limits, SoftwareTraits
+from dmlgpu.planning.windows import SPAN, TILE, Limits, SoftwareTraits
 from dmlgpu.runtime.device import Device
 
 MODES = {
@@ -25,6 +28,41 @@ def changed(limits: Limits, **changes: Any) -> Limits:
     """Return limits with other values, those of the traits of a software driver included."""
     traits = {field.name: changes.pop(field.name) for field in fields(SoftwareTraits) if field.name in changes}
     return replace(limits, traits=replace(limits.traits, **traits), **changes)
+
+
+def without_repairs(plan: Plan, *, at_once: bool = False) -> Plan:
+    """Return a plan without the passes for tiles that are exceptional, or that a look-back has left.
+
+    Unless it is to be `at_once`, a look-back runs a workgroup a dispatch: none has to wait, so what it leaves does not
+    depend on how long others take.
+    """
+    passes: list[Pass] = []
+    for one in plan.passes:
+        if one.pipeline.kernel == "scan_lookback" and not at_once:
+            passes += [replace(one, grid=(1, 1, 1))] * math.prod(one.grid)
+        elif one.pipeline.kernel not in ("scan_repair", "scan_tiles", "scan_suspects"):
+            passes.append(one)
+    return Plan(tuple(passes), plan.state_bytes)
+
+
+def run_with_missing_prefixes(device: Device, plan: Plan, source: Any, target: Any, missing: int) -> None:
+    """Run a look-back over one slice of float32 in buffers of wgpu, a workgroup a dispatch, in one window.
+
+    As if the last `missing` spans before the last tile's had posted their totals and not yet their prefixes.
+    """
+    clear, look_back, *others = plan.passes
+    assert look_back.pipeline.kernel == "scan_lookback"
+    tiles, limit = int(look_back.params["tiles"]), device.limits.dispatch_elements
+    # Words of a record: of a tile its total and bounds, of a span the same, the prefix from word 4 on, and its flags.
+    first_span = 16 + 12 * tiles + LOOKBACK_HEADER_WORDS + 4 * tiles
+    scratch = device.gpu_device.create_buffer(size=plan.state_bytes, usage="STORAGE|COPY_DST")
+    alone, executor = replace(look_back, grid=(1, 1, 1)), device._executor
+    executor.run(Plan((clear, *[alone] * (tiles - 1)), plan.state_bytes), source, target, limit, scratch=scratch)
+    last = (tiles - 1) * TILE // SPAN
+    for span in range(last - missing, last):
+        executor.write(scratch, 4 * (first_span + 7 * span + 4), np.zeros(3, np.uint32))
+    executor.run(Plan((alone, *others), plan.state_bytes), source, target, limit, scratch=scratch)
+    scratch.destroy()
 
 
 def positions(layout: Layout) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ from dmlgpu.planning.scan import ScanPlanner
 from dmlgpu.planning.windows import SPAN, TILE
 from dmlgpu.runtime.device import Device
 
-from .harness import changed, check_scan, expected_scan, numbers, scan
+from .harness import changed, check_scan, expected_scan, numbers, run_with_missing_prefixes, scan, without_repairs
 
 BORDERS = (0, 1, 15, 16, 17, 255, 256, 4095, 4096, 4097, 65_535, 65_536)
 
@@ -554,6 +554,21 @@ def every_other(length: int, dtype: str) -> NDArray[Any]:
     return x
 
 
+def leaving(way: str, length: int) -> NDArray[np.float32]:
+    """Return a slice of which the span of number 2 leaves the range of products, in a tile in its middle.
+
+    Where it rises or sinks, that takes what comes before the span, too; then it comes back.
+    """
+    x = numbers((length,), "float32", "product")
+    place = 2 * SPAN + 5 * TILE
+    if way == "late infinity":
+        x[place] = np.inf
+    else:
+        power = 100 if way == "rising" else -90
+        x[7], x[place], x[place + TILE] = np.float32(2) ** np.array([power, power, -power])
+    return x
+
+
 def run_planned(device: Device, plan: Plan, x: NDArray[Any], *, in_place: bool = False) -> NDArray[Any]:
     """Run a plan; where it writes nothing, the result is 7, or what it was in place."""
     with device.lock:
@@ -620,6 +635,15 @@ class TestLookback:
         expected = expected_scan(device, x, operator, 1, exclusive=exclusive)
         assert reference.first_difference(got, expected) is None
 
+    def test_ordinary_tiles_are_all_written_where_none_has_to_wait(
+        self, device: Device, operator: str, dtype: str, exclusive: bool
+    ) -> None:
+        """Each learns from others' records alone, across spans and slices, what comes before it."""
+        x = numbers((2, 35 * TILE + 9), dtype, operator)
+        got = run_planned(device, without_repairs(self.plan(device, x, operator, exclusive, x.shape[1])), x)
+        expected = expected_scan(device, x, operator, 1, exclusive=exclusive)
+        assert reference.first_difference(got, expected) is None
+
     def test_a_tile_is_right_or_left(self, device: Device, operator: str, dtype: str, exclusive: bool) -> None:
         """A workgroup that has lost patience leaves its tile; the first of a slice waits for nobody."""
         x = numbers((2, 40 * TILE), dtype, operator)
@@ -642,3 +666,51 @@ class TestLookback:
         got = run_planned(device, self.plan(device, x, operator, exclusive, x.shape[1]), x)
         assert (got[0, 3 * TILE :] == 7).all()
         assert (got[1, 17 * TILE :] == 7).all()
+
+
+def run_missing(device: Device, x: NDArray[np.float32], operator: str, missing: int, *, repairs: bool) -> NDArray[Any]:
+    """Run a look-back as `run_with_missing_prefixes` has it; what is not written is 7."""
+    layout = Layout.packed(x.shape)
+    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, axis=0)
+    plan = Plan.of(ScanPlanner(problem, device.limits, chunks=x.shape).passes("lookback"))
+    with device.lock:
+        source, target = device.allocate(x.nbytes), device.allocate(x.nbytes)
+        device.upload(target, 0, np.full_like(x, 7))
+        device.upload(source, 0, x)
+        some = plan if repairs else without_repairs(plan, at_once=True)
+        run_with_missing_prefixes(device, some, source.gpu_buffer, target.gpu_buffer, missing)
+        got = np.empty_like(x)
+        device.download(target, 0, got)
+        source.release()
+        target.release()
+    return got
+
+
+@pytest.mark.parametrize("operator", ["sum", "product"])
+@pytest.mark.parametrize("missing", [1, 3, 4, 5, 16])
+def test_a_look_back_folds_the_spans_whose_prefix_is_missing(device: Device, missing: int, operator: str) -> None:
+    """First it looks at four spans, then at sixteen, then at 64."""
+    x = numbers((18 * SPAN + 3 * TILE,), "float32", operator)
+    got = run_missing(device, x, operator, missing, repairs=False)
+    assert reference.first_difference(got, expected_scan(device, x, operator, 0)) is None
+
+
+def test_a_look_back_gives_up_where_no_prefix_is_near(device: Device) -> None:
+    """Of the 64 nearest spans it folds all but the last, which has the prefix; then its tile is left."""
+    x = numbers((66 * SPAN,), "float32", "sum")
+    expected = expected_scan(device, x, "sum", 0)
+    assert reference.first_difference(run_missing(device, x, "sum", 63, repairs=False), expected) is None
+    left = run_missing(device, x, "sum", 64, repairs=False)
+    assert reference.first_difference(left[:-TILE], expected[:-TILE]) is None
+    assert (left[-TILE:] == 7).all()
+    assert reference.first_difference(run_missing(device, x, "sum", 64, repairs=True), expected) is None
+
+
+@pytest.mark.parametrize("missing", [2, 3])
+@pytest.mark.parametrize("way", ["rising", "sinking", "late infinity"])
+def test_a_look_back_suspects_tiles_of_spans_whose_prefix_is_missing(device: Device, way: str, missing: int) -> None:
+    """Their bounds and what comes before them tell that one may leave the range."""
+    x = leaving(way, 4 * SPAN + 9)
+    expected = expected_scan(device, x, "product", 0)
+    assert (run_missing(device, x, "product", missing, repairs=False)[-9:] == 7).all()
+    assert reference.first_difference(run_missing(device, x, "product", missing, repairs=True), expected) is None

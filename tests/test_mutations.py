@@ -17,6 +17,7 @@ from .mutation.justifications import CLASSES, Reason, entries, read
 from .mutation.page import page
 from .mutation.results import PATH, Results, digest
 from .mutation.trials import Trial
+from .mutation.worker import Progress, Watch
 
 SOURCE = """\
 override NOT_CODE = 1u + 2u;
@@ -100,6 +101,17 @@ def test_what_comes_of_alterations(bench: Bench) -> None:
     ):
         assert bench.try_out(alteration).state == state
     assert not any(trial.caught(bench.device) for trial in bench.every), "the shaders stay altered"
+
+
+def test_a_trial_hangs_by_its_own_processor_time() -> None:
+    """Neither what trials before it took nor what else the machine has to do counts."""
+    watch = Watch()
+    assert not watch.is_over(Progress(1000.0, begins=False)), "what was before the first trial"
+    assert not watch.is_over(Progress(1059.0, begins=True))
+    assert not watch.is_over(Progress(1100.0, begins=False))
+    assert not watch.is_over(Progress(1130.0, begins=True)), "the trial before it has ended"
+    assert not watch.is_over(Progress(1190.0, begins=False))
+    assert watch.is_over(Progress(1191.0, begins=False))
 
 
 def test_results_of_a_stopped_run_are_kept(tmp_path: Path, bench: Bench) -> None:

@@ -31,6 +31,7 @@ from ..test_exceptional import (
     every_other,
     halves,
     handing_on,
+    leaving,
     loud,
     nearly_zero,
     overflowing_span,
@@ -75,6 +76,17 @@ def _apart() -> NDArray[np.float64]:
     return np.concatenate(pairs).view(np.float64)
 
 
+def _ending(shape: tuple[int, ...], _: str, __: str) -> NDArray[Any]:
+    return np.resize(ending(shape[1]), shape)
+
+
+def _between(shape: tuple[int, ...], dtype: str, operator: str) -> NDArray[Any]:
+    """Return slices with an event each, between slices that have none."""
+    x = np.repeat(strewn(shape[1], operator, dtype), 2, axis=0)
+    x[1::2] = numbers((len(x) // 2, shape[1]), dtype, operator)
+    return np.resize(x, shape)
+
+
 def _near(kind: str) -> Callable[[tuple[int, ...], str, str], NDArray[Any]]:
     """Return what makes slices of a kind, along the longer axis."""
 
@@ -89,12 +101,16 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "early_infinity": lambda shape, _, operator: early_infinity(shape[0] // 4096, operator),
     "events": _events,
     "late_events": _late_events,
+    "between": _between,
     "barely": lambda shape, _, __: barely(shape[-1]),
     "behind": lambda _, dtype, operator: behind(operator, dtype),
     "beside": lambda shape, dtype, operator: np.tile(beside(shape[0], operator, dtype), 2)[:, : shape[1]],
     "opposites": lambda shape, dtype, _: opposites(numbers((shape[0],), dtype)),
     "overflowing_span": lambda shape, _, __: overflowing_span(shape[0] // 4096),
     "pairs": lambda shape, _, __: borders(shape[1]),
+    "late_infinity": lambda shape, _, operator: leaving("late infinity", shape[0]),
+    "rising": lambda shape, _, __: leaving("rising", shape[0]),
+    "sinking": lambda shape, _, __: leaving("sinking", shape[0]),
     "loud": lambda shape, _, __: loud(shape[0] // 4096),
     "recovering": lambda shape, _, __: recovering(shape[0] // 4096),
     "ties": lambda _, __, ___: half_subnormals(),
@@ -102,7 +118,7 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "edge": lambda _, dtype, __: edge(dtype),
     "twice": lambda _, dtype, operator: twice(operator, dtype),
     "underflow": lambda _, __, ___: underflow(),
-    "ending": lambda shape, _, __: ending(shape[1]),
+    "ending": _ending,
     "apart": lambda _, __, ___: _apart(),
     "nearly_zero": lambda shape, _, __: nearly_zero(shape[1]),
     "every_other": lambda shape, dtype, _: every_other(shape[1], dtype),

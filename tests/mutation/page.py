@@ -19,8 +19,9 @@ mutation` writes it.
 
 The command alters the shaders, one small change at a time. It then runs trials until a result differs from the
 reference, or a byte beside the result has changed. A trial is a case like those of `dmlgpu verify`; up to some 300 that
-use the altered file are tried. An alteration that no trial notices *survives*. Each survivor needs a reason, or the
-command fails.
+use the altered file are tried. A trial that takes 60 seconds of processor time hangs, which is noticed, too; what else
+the machine has to do does not count. An alteration that no trial notices *survives*. Each survivor needs a reason, or
+the command fails.
 
 ```sh
 make mutation                                          # the files whose code has changed since; all of them take hours

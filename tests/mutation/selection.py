@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, islice, product
 from typing import Any
 
@@ -12,7 +13,7 @@ from dmlgpu.conformance import Case, Placement, RoundCase, parse, suite
 from dmlgpu.conformance.probes import hard_pairs
 from dmlgpu.planning.plan import KERNELS
 from dmlgpu.planning.problem import MODES
-from dmlgpu.planning.windows import TILE
+from dmlgpu.planning.windows import SPAN, TILE
 from dmlgpu.runtime.device import Device
 
 from ..near_underflow import KINDS, kinds_of, near_underflow
@@ -89,9 +90,12 @@ def _own(device: Device) -> Iterator[_Choice]:
     yield from _turns()
     yield from _short()
     yield from _packed()
+    yield from _blocks()
     yield from _surplus()
     yield from _far_apart()
     yield from _withheld()
+    yield from _ordinary()
+    yield from _missing_prefixes()
     for copy in COPIES:
         case = CopyCase("uint32", (65_536,), PACKED, "plain", copy)
         yield from ((case, changes) for changes in ({}, {"workgroups": 3}, {"binding_bytes": 2**16}))
@@ -323,6 +327,52 @@ def _packed() -> Iterator[_Choice]:
         yield case, {**changes, **more}
 
 
+def _blocks() -> Iterator[_Choice]:
+    """Slices of a block without gaps, as GPUs take them: whole workgroups, part of one, and some left over."""
+    changes = {"software": False}
+    orders = ((False, False), (True, True), (True, False), (False, True))
+    for number, dtype in enumerate(("float32", "float16", "int64", "uint8", "float64")):
+        for n, length in enumerate((1, 3, 5, 8, 16, 17, 32, 48, 49, 100, 161, 241, 256)):
+            exclusive, reverse = orders[(number + n) % 4]
+            operator = _OPERATORS[(number + n // 4) % 2]
+            for slices in (16, 2**14 // length // 16 * 16 + 16):
+                yield _block(dtype, operator, (slices, length), exclusive, reverse), changes
+            for placement in (OUTPUT_FIRST, _IN_PLACE):
+                yield _block(dtype, "sum", (48, length), exclusive, reverse, placement=placement), changes
+            case = _block(dtype, "sum", (2**14 // length + 5, length), True, True)
+            yield case, {**changes, "_MANY_SHORT_ELEMENTS": 0}
+        yield _block(dtype, "sum", (400, 40)), {**changes, "binding_bytes": 4096}
+    for dtype, operator in product(("float32", "float16", "float64"), _OPERATORS):
+        for length, (exclusive, reverse) in product((16, 17, 49, 256), orders):
+            case = _block(dtype, operator, (640, length), exclusive, reverse, family="between")
+            yield case, changes
+        yield _block(dtype, operator, (640, 49), True, family="between", placement=_IN_PLACE), changes
+        yield _block(dtype, operator, (256, 33), family="negative_zeros"), changes
+    for dtype in ("float32", "float64"):
+        yield _block(dtype, "product", (64, 16), family="smallest_normals"), changes
+        yield _block(dtype, "product", (16, 48), family="peaks_of_products"), changes
+    for length in range(17, 33):
+        yield _block("float32", "sum", (16, length), family="ending"), changes
+    for dtype, slices, length in product(("float32", "uint8", "int64"), (2, 16), (16, 48, 256)):
+        name = f"monotone.{dtype}.{slices}x{length}.axis1.inclusive.increasing.packed-to-packed.auto.plain"
+        yield parse(name), changes
+
+
+def _block(
+    dtype: str,
+    operator: str,
+    shape: tuple[int, int],
+    exclusive: bool = False,
+    reverse: bool = False,
+    *,
+    family: str = "numbers",
+    placement: Placement = PACKED,
+) -> Case:
+    """Return a case of slices along the last axis, in any order."""
+    case = own_scan(family, dtype, operator, shape, 1, "slices", exclusive=exclusive, placement=placement)
+    return replace(case, reverse=reverse)
+
+
 def _surplus() -> Iterator[_Choice]:
     """Look-backs in grids that have more workgroups than there are tiles; carries of two words between windows."""
     for dtype, operator in (("float32", "sum"), ("int64", "product")):
@@ -363,3 +413,28 @@ def _withheld() -> Iterator[_Choice]:
             yield own_scan("numbers", "int64", "product", (3, 90_001), 1, "lookback", both=both), changes
     # As SwiftShader has it.
     yield own_scan("numbers", "float64", "sum", (2, 40_000), 1, "lookback"), {"float64": False}
+
+
+def _ordinary() -> Iterator[_Choice]:
+    """Ordinary elements, of which no tile is left for later passes."""
+    alone = {"repairs": False}
+    for dtype, operator in product(("float32", "float64", "int64", "uint8"), _OPERATORS):
+        for both in (False, True):
+            yield own_scan("numbers", dtype, operator, (2, 35 * TILE + 9), 1, "lookback", both=both), alone
+            case = own_scan("numbers", dtype, operator, (2, 7 * TILE), 1, "lookback", both=both, placement=_IN_PLACE)
+            yield case, {**alone, "window": 3 * TILE}
+    for both in (False, True):
+        for operator in _OPERATORS:
+            yield own_scan("numbers", "float32", operator, (2, 35 * TILE + 9), 1, "serial", both=both), alone
+            yield own_scan("numbers", "float32", operator, (3, 1000), 1, "lookback", both=both), alone
+            yield own_scan("numbers", "float32", operator, (20, 5 * TILE), 1, "lookback", both=both), alone
+
+
+def _missing_prefixes() -> Iterator[_Choice]:
+    """Spans that have posted their totals and not their prefixes, which runs show by chance alone."""
+    for missing, operator in product((1, 3, 4, 5, 16), _OPERATORS):
+        case = own_scan("numbers", "float32", operator, (18 * SPAN + 3 * TILE,), 0, "lookback")
+        yield case, {"missing": missing, "repairs": False}
+    for family, missing in product(("rising", "sinking", "late_infinity"), (2, 3)):
+        yield own_scan(family, "float32", "product", (4 * SPAN + 9,), 0, "lookback"), {"missing": missing}
+    yield own_scan("numbers", "float32", "sum", (70 * SPAN,), 0, "lookback"), {"missing": 63, "repairs": False}

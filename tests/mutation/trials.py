@@ -22,10 +22,13 @@ from dmlgpu.planning.problem import ScanProblem
 from dmlgpu.planning.scan import ScanPlanner
 from dmlgpu.runtime.device import Device
 
-from ..harness import changed
+from ..harness import changed, run_with_missing_prefixes, without_repairs
 from .cases import CopyCase
 
 __all__ = ["Trial", "files_of"]
+
+_OF_RUNS = ("repairs", "missing")
+"""What is different in how a plan runs, and not in the plan of the limits."""
 
 
 @dataclass
@@ -39,7 +42,8 @@ class Trial:
     changes : dict
         What is different in the device's `Limits`; or ``window`` and ``withhold_every``, for `ScanPlanner` alone: how
         many elements a window has, and which workgroups keep what others wait for to themselves; or constants of
-        `dmlgpu.planning.scan`.
+        `dmlgpu.planning.scan`; or ``repairs``, false for `without_repairs`, and ``missing``, for
+        `run_with_missing_prefixes`.
     is_special : bool
         Whether it was made for what most cases do not reach, and comes before them.
     pipelines : frozenset of PipelineKey
@@ -76,21 +80,25 @@ class Trial:
         if isinstance(self.case, CopyCase):
             return plan_copy(self.case.copy, self.case.x().nbytes, replace(device.limits, **self.changes))
         constants = {name: value for name, value in self.changes.items() if name.startswith("_")}
+        others = {n: v for n, v in self.changes.items() if n not in constants and n not in _OF_RUNS}
         with ExitStack() as stack:
             for name, value in constants.items():
                 stack.enter_context(mock.patch.object(scan, name, value))
-            return self._planned_scan_or_other(device, {n: v for n, v in self.changes.items() if n not in constants})
+            plan = self._planned_scan_or_other(device, others)
+        if self.changes.get("repairs", True):
+            return plan
+        return without_repairs(plan, at_once="missing" in self.changes)
 
     def _planned_scan_or_other(self, device: Device, changes: dict[str, Any]) -> Plan:
         problem = self.case.problem()
+        one_buffer = self.case.placement.relation != "to"
         if "window" in changes:
             assert isinstance(problem, ScanProblem)
             chunks = (*(one.size for one in problem.batch), changes["window"])
             every = changes.get("withhold_every", 0)
             limits = device.limits if every else replace(device.limits, software=False)  # long windows, too
-            return Plan.of(ScanPlanner(problem, limits, chunks=chunks).passes(self.case.kernel, every))
+            return Plan.of(ScanPlanner(problem, limits, one_buffer, chunks).passes(self.case.kernel, every))
         limits = changed(device.limits, **changes)
-        one_buffer = self.case.placement.relation != "to"
         return plan_problem(problem, limits, one_buffer=one_buffer, kernel=self.case.kernel)
 
     def caught(self, device: Device) -> bool:
@@ -130,7 +138,10 @@ class Trial:
                         device.upload(memory[-1], 0, host)
                 self._dirty_scratch(device)
                 source, target = memory[0].gpu_buffer, memory[-1].gpu_buffer
-                device._executor.run(self._plan, source, target, device.limits.dispatch_elements)
+                if "missing" in self.changes:
+                    run_with_missing_prefixes(device, self._plan, source, target, self.changes["missing"])
+                else:
+                    device._executor.run(self._plan, source, target, device.limits.dispatch_elements)
                 device.download(memory[-1], 0, after)
             finally:
                 for buffer in memory:
