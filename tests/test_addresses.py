@@ -106,6 +106,13 @@ def scans() -> Iterator[Case]:
             for exclusive in (False, True):
                 problem = scan_problem(element, Operator.SUM, down, down, axis=0, exclusive=exclusive)
                 yield Case(f"{name} strips of tiles", problem, replace(GPU, float64=True))
+        if element.itemsize < 4:  # rows that begin anywhere in a word
+            for sizes, axis in (((TILE + 36, 521), 0), ((7, 40, 101), 1)):
+                down = to_the_end(sizes, axis, element.itemsize, element.itemsize)
+                for exclusive in (False, True):
+                    problem = scan_problem(element, Operator.SUM, down, down, axis=axis, exclusive=exclusive)
+                    yield Case(f"{name} unaligned strips", problem, GPU)
+                    yield Case(f"{name} unaligned strips in place", problem, GPU, True)
         # Single runs, which are packed on software devices, and windows inside tiles and runs.
         packed = Layout.packed((2**28 // 3, 3))
         yield Case(f"{name} packed", scan_problem(element, Operator.SUM, packed, packed, axis=1), SOFTWARE)

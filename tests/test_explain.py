@@ -58,11 +58,14 @@ def test_a_single_pass_over_whole_vectors() -> None:
     assert found.wanted_bytes == pytest.approx(25_454, abs=1)
 
 
-def test_small_elements_down_the_rows_are_read_and_written_by_atomics_unless_words_are_whole() -> None:
-    for width, traffic in ((16_384, 1.0), (16_383, 1.5)):
-        found = dmlgpu.explain("cumsum", (4096, width), axis=0, dtype="uint8", profile="h200")
-        assert found.traffic == traffic
+def test_small_elements_down_the_rows_go_in_words_and_need_atomics_at_the_ends_of_rows() -> None:
+    def traffic(*shape: int) -> float:
+        return dmlgpu.explain("cumsum", shape, axis=-2, dtype="uint8", profile="h200").traffic
+
+    assert traffic(4096, 16_384) == 1.0
     assert dmlgpu.explain("cumsum", (4096, 16_384), axis=0, dtype="uint8", profile="h200").sectors == 1.0
+    assert 1.09 < traffic(4096, 16_383) < 1.1
+    assert traffic(600, 4096, 3) == 1.5  # rows of less than a sector
 
 
 def test_why_is_what_the_policy_says() -> None:

@@ -85,6 +85,12 @@ def cases() -> list[Case]:
         found += [Case(f"{name} strips", scan(name, (320, 512), 0))]
         found += [Case(f"{name} blocks", scan(name, (336, 96), 1))]
         found += [Case(f"{name} blocks backwards", backwards(name, (336, 96)))]
+        if name in ("uint8", "float16"):
+            unaligned = Case(f"{name} unaligned strips", scan(name, (320, 513), 0), sectors=False)
+            found += [
+                unaligned,
+                replace(unaligned, way=f"{name} unaligned strips in a row", problem=scan(name, (320, 1027), 0)),
+            ]
         in_word = max(1, 4 // by_name(name).itemsize)  # and no whole vectors
         odd = Case(f"{name} odd rows", scan(name, (3, 2 * TILE + in_word), 1), kernel="rows", sectors=False)
         found += [odd]

@@ -453,6 +453,7 @@ def test_plans_of_pieces(limits: Limits, side_by_side: bool, slices: int, tiles:
         (SOFTWARE, "float32", 100, {"scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"}),
         (GPU, "float32", 1024, {"scan_strips", "scan_suspects"}),
         (GPU, "int16", 1024, {"scan_strips"}),
+        (GPU, "int8", 1021, {"scan_strips"}),
         (GPU, "float32", 100, {"scan_lookback_clear", "scan_lookback", "scan_repair", "scan_tiles"}),
     ],
 )
@@ -462,6 +463,31 @@ def test_pieces_of_many_columns_have_the_kernels_of_columns(
     for ends in ENDS:
         piece = planned(limits, dtype, (slices, 2 * TILE), (1, slices), **ends)
         assert {one.pipeline.kernel for one in piece.plan.passes} == kernels
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape"), [("uint8", (10_000, 519)), ("int16", (3, 9000, 173)), ("float16", (9000, 517))]
+)
+def test_pieces_of_unaligned_strips(
+    device: dmlgpu.Device, dtype: str, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of which each leaves its words' carries to the next one."""
+    monkeypatch.setattr(device, "limits", changed(device.limits, software=False))
+    cells = set()
+
+    def plan(*arguments: Any, **options: Any) -> PiecePlan:
+        piece = plan_piece(*arguments, **options)
+        cells.update(dict(one.pipeline.slots).get("cells", "none") for one in piece.plan.passes)
+        return piece
+
+    monkeypatch.setattr("dmlgpu.runtime.device.plan_piece", plan)
+    x = data(np.random.default_rng(1), dtype, shape, False)
+    scan = dmlgpu.Scan("sum", axis=-2, dtype=dtype, device=device)
+    results = [scan.push(part) for part in parts_of(x, x.ndim - 2, [5000, shape[-2] - 5000], False)]
+    results.append(scan.finish())
+    assert ("unaligned_halves" if dtype == "float16" else "unaligned") in cells
+    expected = whole(x, device, operator="sum", axis=-2, dtype=dtype)
+    assert same_bits(together(results, x.ndim - 2, False), expected)
 
 
 @pytest.mark.parametrize("before", [1, 5, 16, 31])
@@ -478,10 +504,11 @@ def test_carries_side_by_side_keep_what_they_say(before: int) -> None:
 
 @pytest.mark.parametrize("in_strips", [False, True])
 @pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
-def test_carries_of_integers_are_their_last_results(itemsize: int, in_strips: bool) -> None:
+@pytest.mark.parametrize("across", [12, 6, 3, 1])
+def test_carries_of_integers_are_their_last_results(across: int, itemsize: int, in_strips: bool) -> None:
     random = np.random.default_rng(itemsize)
     carries = random.integers(0, 2**32, (12, CARRY_WORDS), np.uint32)
-    form = CarryNumbers(12, itemsize, in_strips)
+    form = CarryNumbers(12, itemsize, in_strips, across)
     words = form.words(carries)
     assert words.shape == form.shape
     found = form.carries(words)

@@ -272,6 +272,10 @@ def test_the_workgroups_of_columns(slices: int, cores: int, expected: tuple[int,
         (16_320, "int8", (4, 2), 510),
         (8192, "int16", (16, 1), 256),
         (521, "int32", (4, 2), 66),
+        (16_385, "uint8", (16, 1), 257),
+        (4095, "int16", (8, 1), 256),
+        (4095, "float16", (8, 2), 256),
+        (8193, "float16", (16, 2), 257),
     ],
 )
 def test_the_strips_of_gpus(slices: int, element: str, constants: tuple[int, int], workgroups: int) -> None:

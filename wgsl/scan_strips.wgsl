@@ -63,10 +63,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         }
     }
     let place = place_of(min(a.slice, params.count - slices_of_cell));
-    var other = place;
-    if (columns > 1u) {
-        other = place_of(min(b.slice, params.count - slices_of_cell));
-    }
+    let other = place_of(other_slice(min(a.slice, params.count - slices_of_cell), b.slice));
     let has_other = b.slice < params.count;
     var rows = load_rows(first, place.input, other.input - place.input);
     var shelf = 0u;
@@ -95,8 +92,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         }
         shelf = 1u - shelf;
         let output = place.output + (k + first) * params.output_axis_stride;
+        let apart = other.output - place.output;
         if (params.exclusive == 0u) {
-            store_rows(output, other.output - place.output, count, has_other, a.r, b.r);
+            store_rows(lane, a.slice, output, apart, count, has_other, a.r, b.r);
         } else {
             put_on_shelf(shelf, lane, a.r[15], b.r[15]);
             let before_a = before_run(shelf, 0u, lane, &a);
@@ -106,7 +104,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             }
             shelf = 1u - shelf;
             let results_a = shifted_run(before_a, a.r);
-            store_rows(output, other.output - place.output, count, has_other, results_a, shifted_run(before_b, b.r));
+            let results_b = shifted_run(before_b, b.r);
+            store_rows(lane, a.slice, output, apart, count, has_other, results_a, results_b);
         }
         if ((i + ROWS) % TILE == 0u || k + ROWS >= params.length) {
             let tile = i >> TILE_SHIFT;

@@ -172,6 +172,9 @@ def _across(full: bool) -> Iterator[Case]:
     for number, dtype in enumerate(("float32",) if not full else _TYPES):
         order = None if full else number
         yield from _scans(dtype, (145, 4096), 0, order, ways=("auto",))  # wide strips on GPUs
+    for number, dtype in enumerate(("float16", "uint8") if not full else _TYPES):
+        order = None if full else number
+        yield from _scans(dtype, (145, 1021), 0, order, ways=("auto",))  # rows of strips that begin inside words
     if full:
         for number, (dtype, shape) in enumerate(product(_TYPES, ((16, 4096), (256, 300), (4096, 130), (65_537, 2)))):
             yield from _scans(dtype, shape, 0, number, ways=_WAYS)

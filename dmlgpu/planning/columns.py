@@ -65,6 +65,8 @@ class Columns:
             fields = {}
             if self.together:
                 fields["grid_width"] = ceil_div(bound.window.slices, self.width * self.together)
+            else:
+                fields["across"] = bound.window.batch[-1].size if bound.window.batch else 1
             yield planner.make_pass(
                 self.kernel, bound, self.access, slots=self.slots, constants=self.constants, fields=fields
             )
@@ -94,11 +96,16 @@ def strips_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_pl
     if 0 in cut:
         return None
     is_halves = in_word > 1 and element.kind == "float"
-    is_many = ceil_div(problem.slices * min(_WORD_BYTES, element.itemsize), _WIDE * _WORD_BYTES) >= _MANY_STRIPS
+    is_aligned = in_word == 1 or is_whole(problem, in_word, _WORD_BYTES)
+    is_many = _wide_strips(problem, is_aligned) >= _MANY_STRIPS
     lanes, columns = (_WIDE, 1) if is_many else (_NARROW, 2)
     slots: dict[str, str] = {}
     if is_halves:
         access, lanes, columns = "cells of halves", max(lanes, _SECTOR_WORDS), 2
+        if not is_aligned:
+            access = "cells of unaligned halves"
+    elif not is_aligned:
+        access, lanes, columns = "cells of unaligned words", max(lanes, _SECTOR_WORDS), 1
     elif element.itemsize > _WORD_BYTES:
         access, columns = "cells of pairs", 1
     elif columns == 2 and is_whole(problem, columns * in_word, columns * _WORD_BYTES):
@@ -112,10 +119,22 @@ def strips_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_pl
     return Columns("scan_strips", tuple(cut), access, constants, slots, width, is_exact=element.kind != "float")
 
 
+def _wide_strips(problem: ScanProblem, is_aligned: bool) -> int:
+    """Return how many wide strips slices make; those that are not aligned end with each row of neighbours."""
+    across = problem.slices if is_aligned else problem.batch[-1].size
+    nbytes = across * min(_WORD_BYTES, problem.element.itemsize)
+    return problem.slices // across * ceil_div(nbytes, _WIDE * _WORD_BYTES)
+
+
 def can_be_strips(problem: ScanProblem, limits: Limits, in_place: bool) -> bool:
-    """Whether strips can scan slices: those of less than a word only where words are whole."""
+    """Whether strips can scan slices: those of less than a word where words are whole, or rows are sectors at least."""
     in_word = _in_word(problem)
-    return is_served(problem, limits, in_place) and (in_word == 1 or is_whole(problem, in_word, _WORD_BYTES))
+    if not is_served(problem, limits, in_place):
+        return False
+    if in_word == 1 or is_whole(problem, in_word, _WORD_BYTES):
+        return True
+    across = problem.batch[-1].size if problem.batch else 1
+    return is_whole(problem, 1, problem.element.itemsize) and across >= _SECTOR_WORDS * in_word
 
 
 def _in_word(problem: ScanProblem) -> int:

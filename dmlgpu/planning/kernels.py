@@ -65,6 +65,8 @@ ACCESS: Final = {
     "cells of words": Access("", "words", {"cells": "words"}, (5,)),
     "cells of packed words": Access("", "owned", {"cells": "words"}, (3, 4)),
     "cells of halves": Access("", "owned", {"cells": "halves"}, (4,)),
+    "cells of unaligned words": Access("", "packed", {"cells": "unaligned"}, (3, 4)),
+    "cells of unaligned halves": Access("", "packed", {"cells": "unaligned_halves"}, (4,)),
     "cells of pairs": Access("_pairs", "pairs", {"cells": "pairs"}, range(3, 7)),
     "stage of words": Access("_quads", "quads", {"stage": "words"}, (5, 6)),
     "stage of packed words": Access("_quads", "quads", {"stage": "packed"}, (3, 4)),
@@ -289,9 +291,12 @@ def _strip_steps(work: Work) -> int:
     return work.constants["columns"] * (RUN + 8 + blocks) * ceil_div(work.length, 256 * blocks)
 
 
-def _strip_width(work: Work) -> int:
-    in_word = 1 if work.slots["cells"] == "halves" else 32 >> min(5, work.constants["output_log2_bits"])
-    return work.constants["lanes"] * work.constants["columns"] * in_word
+def _strips(work: Work) -> int:
+    in_word = 1 if work.slots["cells"].endswith("halves") else 32 >> min(5, work.constants["output_log2_bits"])
+    width = work.constants["lanes"] * work.constants["columns"] * in_word
+    # Words that begin anywhere end with the slices that are neighbours; others go on without a gap.
+    across = work.fields["across"] if work.slots["cells"].startswith("unaligned") else work.count
+    return work.count // across * ceil_div(across, width)
 
 
 def block_slices(work: Work) -> int:
@@ -366,10 +371,10 @@ TABLE: Final[Mapping[str, Kernel]] = {
     ),
     "scan_strips": Kernel(
         slots=(*_TENSORS, "cells", "run"),
-        accesses=("cells of words", "cells of packed words", "cells of halves", "cells of pairs"),
+        accesses=tuple(name for name in ACCESS if name.startswith("cells")),
         pieces={"element": ("int", "int_packed", "int64", "f16", "f32", "f64"), "run": ("written",)},
         constants={**_SCAN, "lanes": (4, 8, 16), "columns": (1, 2)},
-        workgroups=lambda w: ceil_div(w.count, _strip_width(w)),
+        workgroups=_strips,
         scratch_words=_column_words,
         steps=_strip_steps,
     ),

@@ -10,6 +10,7 @@ once is in a cache. Scratch memory counts once a workgroup. A sector is 32 bytes
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -275,7 +276,7 @@ def _band_links(work: Work) -> int:
 
 def _in_cell(work: Work) -> int:
     """Return the slices that an invocation of a strip has as one: the integers of a word."""
-    return 1 if work.slots["cells"] == "halves" else 32 >> min(5, work.constants["output_log2_bits"])
+    return 1 if work.slots["cells"].endswith("halves") else 32 >> min(5, work.constants["output_log2_bits"])
 
 
 def _strip(work: Work) -> Iterator[tuple[int, int]]:
@@ -284,6 +285,30 @@ def _strip(work: Work) -> Iterator[tuple[int, int]]:
         slice_, first = lane % lanes * apart, RUN * (lane // lanes)
         if slice_ < work.count and first < work.length:
             yield slice_, first
+
+
+def _row_words(one: Pass, tensor: str) -> tuple[int, int]:
+    """Return how many words strips have in rows that begin anywhere, and how many of these others have a part of."""
+    work, params = Work.of(one), one.params
+    in_word = 32 >> work.constants[f"{tensor}_log2_bits"]
+    width, across = work.constants["lanes"] * in_word, work.fields["across"]
+    dims = zip(params["sizes"].tolist(), params[f"{tensor}_strides"].tolist(), strict=True)
+    along = (work.length, int(params[f"{tensor}_axis_stride"]))
+    # How many rows begin at which place of a word.
+    rows: dict[int, int] = {int(params[f"{tensor}_offset"]) % in_word: 1}
+    for size, stride in [along, *list(dims)[1 : work.fields["rank"]]]:
+        before, rows = rows, defaultdict[int, int](int)
+        for (begin, times), i in product(before.items(), range(min(size, in_word))):
+            rows[(begin + i * stride) % in_word] += times * ceil_div(size - i, in_word)
+    found = shared = 0
+    for begin, times in rows.items():
+        for elements, strips in ((width, across // width), (across % width, 1)):
+            end = begin + elements
+            words = ceil_div(end, in_word)
+            of_others = min(words, (begin > 0) + (end % in_word > 0))
+            if elements:
+                found, shared = found + times * strips * words, shared + times * strips * of_others
+    return found, shared
 
 
 def _strip_words(work: Work) -> tuple[int, int]:
@@ -374,9 +399,16 @@ def figures_of(one: Pass) -> Figures:
     sectors: tuple[Sectors | None, Sectors | None] = (None, None)
     if row.starts is not None:
         itemsizes = [1 << work.constants[f"{tensor}_log2_bits"] >> 3 for tensor in ("input", "output")]
-        read += row.reads(work) * one.elements * itemsizes[0]
-        written += row.writes(work) * one.elements * itemsizes[1]
-        is_put_in = work.slots["output"] == "packed" and _stored_at_once(work) == 1
+        is_unaligned = work.slots.get("cells", "").startswith("unaligned")
+        if is_unaligned:
+            words, shared = _row_words(one, "output")
+            is_in_output = work.slots["input"].startswith("in_output")
+            read += _WORD_BYTES * (_row_words(one, "input")[0] + (0 if is_in_output else shared))
+            written += _WORD_BYTES * words
+        else:
+            read += row.reads(work) * one.elements * itemsizes[0]
+            written += row.writes(work) * one.elements * itemsizes[1]
+        is_put_in = work.slots["output"] == "packed" and _stored_at_once(work) == 1 and not is_unaligned
         if is_put_in and not work.slots["input"].startswith("in_output"):
             read += row.writes(work) * one.elements * itemsizes[1]  # the words that elements are put into
         lane_bytes = row.ahead(work) * itemsizes[0]

@@ -37,6 +37,7 @@ _PACKED: Final = np.dtype(
             "turn_tiles",
             "after_lookback",
             "side_by_side",
+            "across",
         )
     ]
 )

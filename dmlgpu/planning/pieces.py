@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..layout import ceil_div
 from .columns import Columns, strips_of
 from .dispatch import Pass, Plan
 from .kernels import TABLE, Work
@@ -143,11 +144,14 @@ class CarryNumbers:
     in_strips : bool
         Whether there is a carry for each word of them, as ``wgsl/lib/suspects.wgsl`` has it; else they are alone, as in
         ``wgsl/scan_bands_exact.wgsl``.
+    across : int
+        Of strips: how many slices are neighbours in memory, which the words of strips end with.
     """
 
     slices: int
     itemsize: int
     in_strips: bool
+    across: int
 
     def words(self, carries: Words) -> Words:
         """Return what the scratch memory begins with before the piece."""
@@ -155,8 +159,10 @@ class CarryNumbers:
         if not self.in_strips:
             return numbers.view(np.uint32)
         words = np.zeros(self.shape, np.uint32)
+        rows = np.zeros((self.slices // self.across, self._padded), numbers.dtype)
+        rows[:, : self.across] = numbers.reshape(rows.shape[0], self.across)
         for first in (_TILES + 1, _TILES + 1 + _LAST):  # s and the last result
-            self._strips(words[first:])[...] = numbers.view(np.uint32).reshape(-1, self._words_each).T
+            words[first : first + self._words_each, self._cells] = rows.view(np.uint32).reshape(-1, self._words_each).T
         return words
 
     @property
@@ -169,7 +175,9 @@ class CarryNumbers:
     def carries(self, words: Words) -> Words:
         """Return the carries after the piece from what the scratch memory begins with then."""
         if self.in_strips:
-            words = np.ascontiguousarray(self._strips(words[_TILES + 1 + _LAST :]).T).reshape(-1)
+            first = _TILES + 1 + _LAST
+            cells = np.ascontiguousarray(words[first : first + self._words_each, self._cells].T).reshape(-1)
+            words = cells.view(f"u{self.itemsize}").reshape(-1, self._padded)[:, : self.across].reshape(-1)
         numbers = words.view(f"u{self.itemsize}").astype(np.uint64)[:, None].view(np.uint32)
         carries = np.zeros((self.slices, CARRY_WORDS), np.uint32)
         carries[:, :_FLAGS] = np.tile(numbers, 3)
@@ -180,9 +188,20 @@ class CarryNumbers:
     def _words_each(self) -> int:
         return max(1, self.itemsize // 4)
 
-    def _strips(self, words: Words) -> Words:
-        """Return the words of an accumulator that are in use: of the first slice of each word."""
-        return words[: self._words_each, :: max(1, 4 // self.itemsize)]
+    @property
+    def _in_word(self) -> int:
+        return max(1, 4 // self.itemsize)
+
+    @property
+    def _padded(self) -> int:
+        """`across` in whole words."""
+        return ceil_div(self.across, self._in_word) * self._in_word
+
+    @property
+    def _cells(self) -> NDArray[np.int64]:
+        """The first slice of each word."""
+        rows = np.arange(0, self.slices, self.across)[:, None]
+        return (rows + np.arange(0, self.across, self._in_word)).reshape(-1)
 
 
 CarryForm = CarryRows | CarryColumns | CarryNumbers
@@ -267,7 +286,8 @@ def _plan_columns(
     form: CarryForm
     if problem.is_exact:
         first = 0 if carries is None else _NUMBERS_TILE
-        form = CarryNumbers(problem.slices, problem.element.itemsize, columns.kernel == "scan_strips")
+        across = problem.batch[-1].size if problem.batch else 1
+        form = CarryNumbers(problem.slices, problem.element.itemsize, columns.kernel == "scan_strips", across)
     else:
         first = 0 if carries is None else _tile_of(carries)
         form = CarryColumns(problem.slices, first, first + problem.axis.size // TILE)

@@ -2,6 +2,8 @@
 // Needs <input>, <output> and <element>.
 
 #import "lib/input_bits.wgsl"
+#import "lib/cell_rows.wgsl"
+#import "lib/halves_of_cell.wgsl"
 
 const slices_of_cell = 1u;
 
@@ -14,14 +16,6 @@ fn load_cells(place: u32, other: u32) -> vec2<u32> {
     return vec2<u32>(input_word(place >> 1u), 0u);
 }
 
-fn first_cell(words: vec2<u32>) -> Accumulator {
-    return decode(vec2<u32>(words.x & 0xffffu, 0u));
-}
-
-fn second_cell(words: vec2<u32>) -> Accumulator {
-    return decode(vec2<u32>(words.x >> 16u, 0u));
-}
-
 fn store_cells(place: u32, other: u32, has_other: bool, a: Accumulator, b: Accumulator) {
-    set_output_word(place >> 1u, (encode(a).x & 0xffffu) | (encode(b).x << 16u));
+    set_output_word(place >> 1u, cell_bits(a, b));
 }

@@ -3,6 +3,7 @@
 // Needs <input>, <output> and <element>.
 
 #import "lib/input_bits.wgsl"
+#import "lib/cell_rows.wgsl"
 
 // Those of a word, or the one of 64 bits.
 override slices_of_cell: u32 = (32u >> output_log2_bits) + output_log2_bits / 6u;

@@ -3,6 +3,7 @@
 // Needs <input>, <output> and <element>.
 
 #import "lib/input_bits.wgsl"
+#import "lib/cell_rows.wgsl"
 
 override slices_of_cell: u32 = 32u >> output_log2_bits;
 
