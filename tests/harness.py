@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -45,22 +45,50 @@ def without_repairs(plan: Plan, *, at_once: bool = False) -> Plan:
     return Plan(tuple(passes), plan.state_bytes)
 
 
-def run_with_missing_prefixes(device: Device, plan: Plan, source: Any, target: Any, missing: int) -> None:
-    """Run a look-back over one slice of float32 in buffers of wgpu, a workgroup a dispatch, in one window.
+@dataclass(frozen=True)
+class Posts:
+    """Words that workgroups of a look-back have not written yet: of spans and tiles before the last tile's.
 
-    As if the last `missing` spans before the last tile's had posted their totals and not yet their prefixes.
+    Attributes
+    ----------
+    prefixes : int
+        The spans before the last tile's that have posted their totals, and not yet their prefixes.
+    of_span, of_tile : tuple of int
+        Single words of the records of the span, and of the tile, right before the last one's.
+    """
+
+    prefixes: int = 0
+    of_span: tuple[int, ...] = ()
+    of_tile: tuple[int, ...] = ()
+
+
+def run_without(posts: Posts, device: Device, plan: Plan, source: Any, target: Any) -> None:
+    """Run a look-back over one slice in buffers of wgpu, in one window, a workgroup a dispatch.
+
+    Before the last workgroup runs, what `posts` has is taken back, as if others had not come so far.
     """
     clear, look_back, *others = plan.passes
     assert look_back.pipeline.kernel == "scan_lookback"
-    tiles, limit = int(look_back.params["tiles"]), device.limits.dispatch_elements
-    # Words of a record: of a tile its total and bounds, of a span the same, the prefix from word 4 on, and its flags.
-    first_span = 16 + 12 * tiles + LOOKBACK_HEADER_WORDS + 4 * tiles
-    scratch = device.gpu_device.create_buffer(size=plan.state_bytes, usage="STORAGE|COPY_DST")
-    alone, executor = replace(look_back, grid=(1, 1, 1)), device._executor
-    executor.run(Plan((clear, *[alone] * (tiles - 1)), plan.state_bytes), source, target, limit, scratch=scratch)
+    tiles, exclusive = int(look_back.params["tiles"]), int(look_back.params["exclusive"])
+    element = dict(look_back.pipeline.slots)["element"]
+    is_exact, halves = element in ("int", "int64"), 4 if element in ("int64", "f64", "f64_words") else 2
+    # See wgsl/lib/lookback_records.wgsl: of a tile and of a span the total and its bounds; then what else they have.
+    prefix = halves + 2
+    of_tile = halves if is_exact else prefix + 3 * halves * exclusive
+    of_span = prefix + halves + 1 + (0 if is_exact else halves * exclusive)
+    first_tile = 16 + 12 * tiles + LOOKBACK_HEADER_WORDS
+    first_span = first_tile + tiles * of_tile
     last = (tiles - 1) * TILE // SPAN
-    for span in range(last - missing, last):
-        executor.write(scratch, 4 * (first_span + 7 * span + 4), np.zeros(3, np.uint32))
+    missing = {
+        first_span + of_span * (last - 1 - n) + prefix + i for n in range(posts.prefixes) for i in range(halves + 1)
+    }
+    missing |= {first_span + of_span * (last - 1) + word for word in posts.of_span}
+    missing |= {first_tile + of_tile * (tiles - 2) + word for word in posts.of_tile}
+    scratch = device.gpu_device.create_buffer(size=plan.state_bytes, usage="STORAGE|COPY_DST")
+    alone, executor, limit = replace(look_back, grid=(1, 1, 1)), device._executor, device.limits.dispatch_elements
+    executor.run(Plan((clear, *[alone] * (tiles - 1)), plan.state_bytes), source, target, limit, scratch=scratch)
+    for word in sorted(missing):
+        executor.write(scratch, 4 * word, np.zeros(1, np.uint32))
     executor.run(Plan((alone, *others), plan.state_bytes), source, target, limit, scratch=scratch)
     scratch.destroy()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -20,7 +21,7 @@ from dmlgpu.planning.scan import ScanPlanner
 from dmlgpu.planning.windows import SPAN, TILE
 from dmlgpu.runtime.device import Device
 
-from .harness import changed, check_scan, expected_scan, numbers, run_with_missing_prefixes, scan, without_repairs
+from .harness import Posts, changed, check_scan, expected_scan, numbers, run_without, scan, without_repairs
 
 BORDERS = (0, 1, 15, 16, 17, 255, 256, 4095, 4096, 4097, 65_535, 65_536)
 
@@ -669,17 +670,19 @@ class TestLookback:
         assert (got[1, 17 * TILE :] == 7).all()
 
 
-def run_missing(device: Device, x: NDArray[np.float32], operator: str, missing: int, *, repairs: bool) -> NDArray[Any]:
-    """Run a look-back as `run_with_missing_prefixes` has it; what is not written is 7."""
+def run_look_back(
+    device: Device, x: NDArray[Any], operator: str, posts: Posts, *, repairs: bool, exclusive: bool = False
+) -> NDArray[Any]:
+    """Run a look-back as `run_without` has it; what is not written is 7."""
     layout = Layout.packed(x.shape)
-    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, axis=0)
+    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, axis=0, exclusive=exclusive)
     plan = Plan.of(ScanPlanner(problem, device.limits, chunks=x.shape).passes("lookback"))
     with device.lock:
         source, target = device.allocate(x.nbytes), device.allocate(x.nbytes)
         device.upload(target, 0, np.full_like(x, 7))
         device.upload(source, 0, x)
         some = plan if repairs else without_repairs(plan, at_once=True)
-        run_with_missing_prefixes(device, some, source.gpu_buffer, target.gpu_buffer, missing)
+        run_without(posts, device, some, source.gpu_buffer, target.gpu_buffer)
         got = np.empty_like(x)
         device.download(target, 0, got)
         source.release()
@@ -692,19 +695,27 @@ def run_missing(device: Device, x: NDArray[np.float32], operator: str, missing: 
 def test_a_look_back_folds_the_spans_whose_prefix_is_missing(device: Device, missing: int, operator: str) -> None:
     """First it looks at four spans, then at sixteen, then at 64."""
     x = numbers((18 * SPAN + 3 * TILE,), "float32", operator)
-    got = run_missing(device, x, operator, missing, repairs=False)
+    got = run_look_back(device, x, operator, Posts(missing), repairs=False)
     assert reference.first_difference(got, expected_scan(device, x, operator, 0)) is None
+
+
+def check_left(device: Device, x: NDArray[Any], operator: str, posts: Posts, *, exclusive: bool = False) -> None:
+    """Assert that a look-back leaves the last tile, and no other, and that the passes behind it see to that."""
+    expected = expected_scan(device, x, operator, 0, exclusive=exclusive)
+    rest = (len(x) - 1) % TILE + 1
+    left = run_look_back(device, x, operator, posts, repairs=False, exclusive=exclusive)
+    assert (left[-rest:] == 7).all()
+    assert reference.first_difference(left[:-rest], expected[:-rest]) is None
+    repaired = run_look_back(device, x, operator, posts, repairs=True, exclusive=exclusive)
+    assert reference.first_difference(repaired, expected) is None
 
 
 def test_a_look_back_gives_up_where_no_prefix_is_near(device: Device) -> None:
     """Of the 64 nearest spans it folds all but the last, which has the prefix; then its tile is left."""
     x = numbers((66 * SPAN,), "float32", "sum")
-    expected = expected_scan(device, x, "sum", 0)
-    assert reference.first_difference(run_missing(device, x, "sum", 63, repairs=False), expected) is None
-    left = run_missing(device, x, "sum", 64, repairs=False)
-    assert reference.first_difference(left[:-TILE], expected[:-TILE]) is None
-    assert (left[-TILE:] == 7).all()
-    assert reference.first_difference(run_missing(device, x, "sum", 64, repairs=True), expected) is None
+    got = run_look_back(device, x, "sum", Posts(63), repairs=False)
+    assert reference.first_difference(got, expected_scan(device, x, "sum", 0)) is None
+    check_left(device, x, "sum", Posts(64))
 
 
 @pytest.mark.parametrize("missing", [2, 3])
@@ -712,6 +723,36 @@ def test_a_look_back_gives_up_where_no_prefix_is_near(device: Device) -> None:
 def test_a_look_back_suspects_tiles_of_spans_whose_prefix_is_missing(device: Device, way: str, missing: int) -> None:
     """Their bounds and what comes before them tell that one may leave the range."""
     x = leaving(way, 4 * SPAN + 9)
+    posts = Posts(missing)
+    assert (run_look_back(device, x, "product", posts, repairs=False)[-9:] == 7).all()
     expected = expected_scan(device, x, "product", 0)
-    assert (run_missing(device, x, "product", missing, repairs=False)[-9:] == 7).all()
-    assert reference.first_difference(run_missing(device, x, "product", missing, repairs=True), expected) is None
+    assert reference.first_difference(run_look_back(device, x, "product", posts, repairs=True), expected) is None
+
+
+def torn_posts() -> Iterator[tuple[Posts, str, str, bool]]:
+    """Yield a word that is not there yet, the last tile's place in its span, the type, and whether exclusive.
+
+    Of float32, a tile's record is its total and bounds, and if exclusive p, h and r of its last result; a span's is the
+    same, its prefix, flags, and the last result: two words each, flags one. Of int64, totals and prefixes are four.
+    """
+    for word in range(4):
+        yield Posts(of_tile=(word,)), "middle", "float32", False
+        yield Posts(of_tile=(word,)), "middle", "int64", False
+        yield Posts(prefixes=1, of_span=(word,)), "middle", "float32", False
+        yield Posts(prefixes=1, of_span=(word,)), "first", "int64", False
+        yield Posts(of_span=(6 + word,)), "first", "int64", False
+    for word in (4, 5):
+        yield Posts(of_span=(word,)), "middle", "float32", False
+    for word in range(4, 10):
+        yield Posts(of_tile=(word,)), "middle", "float32", True
+    for word in (7, 8):
+        yield Posts(of_span=(word,)), "first", "float32", True
+
+
+@pytest.mark.parametrize(("posts", "place", "dtype", "exclusive"), list(torn_posts()))
+def test_a_look_back_takes_no_part_of_what_others_post(
+    device: Device, posts: Posts, place: str, dtype: str, exclusive: bool
+) -> None:
+    """Every word tells by itself that it is there: atomics of others may arrive in any order."""
+    x = numbers((2 * SPAN + (3 * TILE if place == "middle" else TILE),), dtype, "sum")
+    check_left(device, x, "sum", posts, exclusive=exclusive)

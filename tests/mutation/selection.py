@@ -16,8 +16,9 @@ from dmlgpu.planning.problem import MODES
 from dmlgpu.planning.windows import SPAN, TILE
 from dmlgpu.runtime.device import Device
 
+from ..harness import Posts
 from ..near_underflow import KINDS, kinds_of, near_underflow
-from ..test_exceptional import twice
+from ..test_exceptional import torn_posts, twice
 from ..test_float64_words import halfway
 from .cases import OUTPUT_FIRST, PACKED, BytesCase, CopyCase, own_scan
 from .trials import Trial
@@ -95,7 +96,7 @@ def _own(device: Device) -> Iterator[_Choice]:
     yield from _far_apart()
     yield from _withheld()
     yield from _ordinary()
-    yield from _missing_prefixes()
+    yield from _missing_posts()
     for copy in COPIES:
         case = CopyCase("uint32", (65_536,), PACKED, "plain", copy)
         yield from ((case, changes) for changes in ({}, {"workgroups": 3}, {"binding_bytes": 2**16}))
@@ -430,11 +431,18 @@ def _ordinary() -> Iterator[_Choice]:
             yield own_scan("numbers", "float32", operator, (20, 5 * TILE), 1, "lookback", both=both), alone
 
 
-def _missing_prefixes() -> Iterator[_Choice]:
-    """Spans that have posted their totals and not their prefixes, which runs show by chance alone."""
-    for missing, operator in product((1, 3, 4, 5, 16), _OPERATORS):
+def _missing_posts() -> Iterator[_Choice]:
+    """Look-backs that find less than others are about to post, as runs do by chance alone."""
+    for number, operator in product((1, 3, 4, 5, 16), _OPERATORS):
         case = own_scan("numbers", "float32", operator, (18 * SPAN + 3 * TILE,), 0, "lookback")
-        yield case, {"missing": missing, "repairs": False}
-    for family, missing in product(("rising", "sinking", "late_infinity"), (2, 3)):
-        yield own_scan(family, "float32", "product", (4 * SPAN + 9,), 0, "lookback"), {"missing": missing}
-    yield own_scan("numbers", "float32", "sum", (70 * SPAN,), 0, "lookback"), {"missing": 63, "repairs": False}
+        yield case, {"without": Posts(number), "repairs": False}
+    for family, number in product(("rising", "sinking", "late_infinity"), (2, 3)):
+        case = own_scan(family, "float32", "product", (4 * SPAN + 9,), 0, "lookback")
+        yield case, {"without": Posts(number)}
+    for number, repairs in ((63, False), (64, True)):
+        case = own_scan("numbers", "float32", "sum", (70 * SPAN,), 0, "lookback")
+        yield case, {"without": Posts(number), "repairs": repairs}
+    for posts, place, dtype, exclusive in torn_posts():
+        length = 2 * SPAN + (3 * TILE if place == "middle" else TILE)
+        case = own_scan("numbers", dtype, "sum", (length,), 0, "lookback", exclusive=exclusive)
+        yield case, {"without": posts}

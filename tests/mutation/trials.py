@@ -22,12 +22,12 @@ from dmlgpu.planning.problem import ScanProblem
 from dmlgpu.planning.scan import ScanPlanner
 from dmlgpu.runtime.device import Device
 
-from ..harness import changed, run_with_missing_prefixes, without_repairs
+from ..harness import changed, run_without, without_repairs
 from .cases import CopyCase
 
 __all__ = ["Trial", "files_of"]
 
-_OF_RUNS = ("repairs", "missing")
+_OF_RUNS = ("repairs", "without")
 """What is different in how a plan runs, and not in the plan of the limits."""
 
 
@@ -42,8 +42,8 @@ class Trial:
     changes : dict
         What is different in the device's `Limits`; or ``window`` and ``withhold_every``, for `ScanPlanner` alone: how
         many elements a window has, and which workgroups keep what others wait for to themselves; or constants of
-        `dmlgpu.planning.scan`; or ``repairs``, false for `without_repairs`, and ``missing``, for
-        `run_with_missing_prefixes`.
+        `dmlgpu.planning.scan`; or ``repairs``, false for `without_repairs`, and ``without``, the posts for
+        `run_without`.
     is_special : bool
         Whether it was made for what most cases do not reach, and comes before them.
     pipelines : frozenset of PipelineKey
@@ -87,7 +87,7 @@ class Trial:
             plan = self._planned_scan_or_other(device, others)
         if self.changes.get("repairs", True):
             return plan
-        return without_repairs(plan, at_once="missing" in self.changes)
+        return without_repairs(plan, at_once="without" in self.changes)
 
     def _planned_scan_or_other(self, device: Device, changes: dict[str, Any]) -> Plan:
         problem = self.case.problem()
@@ -138,8 +138,8 @@ class Trial:
                         device.upload(memory[-1], 0, host)
                 self._dirty_scratch(device)
                 source, target = memory[0].gpu_buffer, memory[-1].gpu_buffer
-                if "missing" in self.changes:
-                    run_with_missing_prefixes(device, self._plan, source, target, self.changes["missing"])
+                if "without" in self.changes:
+                    run_without(self.changes["without"], device, self._plan, source, target)
                 else:
                     device._executor.run(self._plan, source, target, device.limits.dispatch_elements)
                 device.download(memory[-1], 0, after)
