@@ -287,6 +287,27 @@ def test_the_strips_of_gpus(slices: int, element: str, constants: tuple[int, int
 
 
 @pytest.mark.parametrize(
+    ("shape", "element", "expected"),
+    [
+        ((1080, 1920, 3), "float32", "scan_rows"),
+        ((1080, 1920, 4), "float32", "scan_strips"),
+        ((1080, 1920, 2), "int64", "scan_strips"),
+        ((4096, 600, 3), "int32", "scan_rows"),
+        ((4096, 600, 3), "uint8", "scan_rows"),
+        ((4096, 600, 4), "uint8", "scan_strips"),
+        ((4096, 600, 30), "uint8", "scan_slices"),
+        ((4096, 600, 33), "uint8", "scan_strips"),
+    ],
+)
+def test_few_neighbours_before_a_gap_are_slices_by_themselves(
+    shape: tuple[int, ...], element: str, expected: str
+) -> None:
+    """Such as the colours of pixels: a row of a strip would touch a sector for every few of its slices."""
+    one = plan_problem(packed_scan(shape, 1, element), Limits()).passes[0]
+    assert one.pipeline.kernel == expected
+
+
+@pytest.mark.parametrize(
     ("kernel", "software", "turns"),
     [
         ("serial", False, {"float32": 1024, "float64": 256, "float16": 256}),

@@ -121,7 +121,7 @@ def strips_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_pl
 
 def _wide_strips(problem: ScanProblem, is_aligned: bool) -> int:
     """Return how many wide strips slices make; those that are not aligned end with each row of neighbours."""
-    across = problem.slices if is_aligned else problem.batch[-1].size
+    across = problem.slices if is_aligned else problem.across
     nbytes = across * min(_WORD_BYTES, problem.element.itemsize)
     return problem.slices // across * ceil_div(nbytes, _WIDE * _WORD_BYTES)
 
@@ -133,8 +133,7 @@ def can_be_strips(problem: ScanProblem, limits: Limits, in_place: bool) -> bool:
         return False
     if in_word == 1 or is_whole(problem, in_word, _WORD_BYTES):
         return True
-    across = problem.batch[-1].size if problem.batch else 1
-    return is_whole(problem, 1, problem.element.itemsize) and across >= _SECTOR_WORDS * in_word
+    return is_whole(problem, 1, problem.element.itemsize) and problem.across >= _SECTOR_WORDS * in_word
 
 
 def _in_word(problem: ScanProblem) -> int:

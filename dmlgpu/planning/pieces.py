@@ -286,8 +286,8 @@ def _plan_columns(
     form: CarryForm
     if problem.is_exact:
         first = 0 if carries is None else _NUMBERS_TILE
-        across = problem.batch[-1].size if problem.batch else 1
-        form = CarryNumbers(problem.slices, problem.element.itemsize, columns.kernel == "scan_strips", across)
+        is_strips = columns.kernel == "scan_strips"
+        form = CarryNumbers(problem.slices, problem.element.itemsize, is_strips, problem.across)
     else:
         first = 0 if carries is None else _tile_of(carries)
         form = CarryColumns(problem.slices, first, first + problem.axis.size // TILE)

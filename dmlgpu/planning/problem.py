@@ -164,6 +164,11 @@ class ScanProblem:
         """Whether neighbours in memory belong to different slices."""
         return is_side_by_side(self.batch, self.axis)
 
+    @property
+    def across(self) -> int:
+        """How many slices are neighbours in memory before a gap, where slices are side by side."""
+        return self.batch[-1].size if self.batch else 1
+
     def is_in_words(self, float64: bool) -> bool:
         """Whether elements are computed on 32-bit words, for a device that may have 64-bit floats."""
         return self.element.format == "f64" and not float64 and not self.is_exact

@@ -24,6 +24,9 @@ _FEW_COLUMNS = 512
 _FEW_ROWS = 128
 """Up to so many rows leave half of a strip's invocations idle. Elements of less than a word take strips all the same:
 other kernels store them by atomics."""
+_NEIGHBOURS_BYTES = 16
+"""With fewer bytes before a gap, such as three colours of 32 bits, neighbours share so little of a sector that going
+along a slice touches fewer of them."""
 _BLOCK = 256
 _WORKGROUP: Final = 64
 _LANES = 8
@@ -80,7 +83,7 @@ class GpuPolicy:
             )
         if length <= self.tuning.short_slice:
             return Choice("slices", _short(length, self.tuning.short_slice))
-        if problem.is_side_by_side and slices >= self.tuning.many_slices:
+        if problem.is_side_by_side and slices >= self.tuning.many_slices and _are_many_neighbours(problem):
             return Choice(
                 "slices",
                 f"{slices} slices side by side, at least {self.tuning.many_slices}, fill a GPU with an invocation "
@@ -130,7 +133,9 @@ class GpuPolicy:
     def _is_strips(self, problem: ScanProblem, in_place: bool) -> bool:
         is_long = problem.axis.size > _FEW_ROWS or problem.element.itemsize < _WORD_BYTES
         is_wide = problem.is_side_by_side and problem.slices >= _FEW_COLUMNS
-        return is_long and is_wide and can_be_strips(problem, self.limits, in_place)
+        # Of elements of less than a word, others store each by an atomic.
+        is_near = problem.element.itemsize < _WORD_BYTES or _are_many_neighbours(problem)
+        return is_long and is_wide and is_near and can_be_strips(problem, self.limits, in_place)
 
 
 @dataclass(frozen=True)
@@ -219,6 +224,11 @@ class SoftwarePolicy(GpuPolicy):
 
     def _is_far(self, problem: ScanProblem) -> bool:
         return problem.slices * problem.axis.size > self._traits.near_elements
+
+
+def _are_many_neighbours(problem: ScanProblem) -> bool:
+    """Whether slices side by side have few gaps between them."""
+    return problem.across * problem.element.itemsize >= _NEIGHBOURS_BYTES
 
 
 def _fewest_columns(problem: ScanProblem) -> int:

@@ -92,6 +92,7 @@ def _own(device: Device) -> Iterator[_Choice]:
     yield from _short()
     yield from _packed()
     yield from _blocks()
+    yield from _unaligned_strips()
     yield from _surplus()
     yield from _far_apart()
     yield from _withheld()
@@ -372,6 +373,24 @@ def _block(
     """Return a case of slices along the last axis, in any order."""
     case = own_scan(family, dtype, operator, shape, 1, "slices", exclusive=exclusive, placement=placement)
     return replace(case, reverse=reverse)
+
+
+def _unaligned_strips() -> Iterator[_Choice]:
+    """Rows of narrow elements that begin anywhere in a word, in narrow and in wide strips, whole and in windows."""
+    shapes = [((17, 33), 0), ((31, 34), 0), ((260, 129), 0), ((3, 300, 67), 1), ((TILE + 300, 35), 0)]
+    shapes += [((3, 256 + more, 41), 1) for more in (1, 2, 3)]  # the next slices lie where a run of few ends
+    for dtype, (shape, axis), both in product(("uint8", "int16", "float16"), shapes, (False, True)):
+        for placement in (PACKED, OUTPUT_FIRST, *([] if dtype == "float16" else [_IN_PLACE])):
+            yield own_scan("numbers", dtype, "sum", shape, axis, "strips", both=both, placement=placement), {}
+        yield own_scan("numbers", dtype, "product", shape, axis, "strips", both=both), {"binding_bytes": 4096}
+    for dtype, width in (("uint8", 16_387), ("float16", 8195)):
+        yield own_scan("numbers", dtype, "sum", (20, width), 0, "strips"), {}
+    placements = ("offset-to-padded", "padded-to-offset", "offset-in-place", "padded-in-place", "reversed-to-offset")
+    for placement, width in product(placements, (63, 64, 68)):
+        for order in ("inclusive.increasing", "exclusive.decreasing"):
+            yield parse(f"sum.int8.3x40x{width}.axis1.{order}.{placement}.strips.plain"), {}
+            if "in-place" not in placement:
+                yield parse(f"sum.float16.3x40x{width}.axis1.{order}.{placement}.strips.special"), {}
 
 
 def _surplus() -> Iterator[_Choice]:

@@ -34,8 +34,8 @@ fn load_cells(place: u32, last: u32) -> vec2<u32> {
     let in_word = 5u - input_log2_bits;
     let shift = (place << input_log2_bits) & 31u;
     let low = input_word(place >> in_word) >> shift;
-    let high = input_word(last >> in_word) << ((32u - shift) & 31u);
-    return vec2<u32>(low | select(0u, high, shift > 0u), 0u);
+    let high = input_word(last >> in_word) << ((32u - shift) & 31u); // the same word, and its bits, if shift is 0
+    return vec2<u32>(low | high, 0u);
 }
 
 // Of the elements of a row: how an invocation's lie among those of others.
