@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import re
+import tempfile
+import warnings
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -14,7 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dmlgpu.cli import csv_files, numerals
+from dmlgpu.cli import csv_files, csv_numbers, csv_text, numerals
 from dmlgpu.cli.console import CommandError
 from dmlgpu.cli.csv_files import read_table, write_table
 from dmlgpu.cli.summary import statistics, summarize
@@ -311,7 +314,7 @@ class TestReadTable:
     def test_a_line_without_end_is_not_read_to_its_end(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
     ) -> None:
-        monkeypatch.setattr(csv_files, "_LONGEST_LINE", 500)
+        monkeypatch.setattr(csv_text, "LONGEST_LINE", 500)
         with pytest.raises(CommandError, match=r"line \d+ has more than 500 bytes; it is no line of a table"):
             table_of(tmp_path / "a.csv", text)
 
@@ -399,8 +402,8 @@ class TestSplitting:
     @example("a,\ufeff\n\n,\n", 1)
     @example("a,b\n1,2\n3,4\n5,6", 5)
     def test_both_ways_agree(self, text: str, block: int) -> None:
-        source = csv_files._Source(Path("a.csv"), text.encode())
-        with mock.patch.object(csv_files, "_BLOCK", block):
+        source = csv_text.Source(Path("a.csv"), text.encode())
+        with mock.patch.object(csv_text, "_BLOCK", block):
             split = source._split()
         if split is not None:
             rows = [row for _, row in source.rows()]
@@ -416,7 +419,7 @@ class TestSplitting:
     @example(["1e-999", "0"], False)
     def test_usual_numbers_are_what_a_closer_look_finds(self, cells: list[str], named: bool) -> None:
         text = "".join(f"{cell},x\n" for cell in cells)
-        source = csv_files._Source(Path("a.csv"), text.encode())
+        source = csv_text.Source(Path("a.csv"), text.encode())
         column = source.columns()[0]
         found = []
         for usual in (numerals._usual_numbers, lambda cells: None):
@@ -429,20 +432,20 @@ class TestSplitting:
                     found.append(None if numbers is None else bits(numbers))
         assert found[0] == found[1]
 
-    @given(st.lists(st.text("+-0.1a", max_size=4), max_size=8), st.integers(0, 3))
+    @given(st.lists(st.text("+-0.1a \t", max_size=4), max_size=8), st.integers(0, 3))
     @example(["+", ""], 0)
     @example(["1", "-0"], 0)
     @example(["01", "1"], 1)
     @example(["", ""], 0)
     def test_a_plus_and_digits_behind_a_zero_are_seen_at_every_place(self, cells: list[str], skipped: int) -> None:
-        found = numerals._begins_oddly(pyarrow.array(cells, pyarrow.string()).slice(skipped))
-        assert found == any(re.match(r"\+|-?0[^.]", cell) for cell in cells[skipped:])
+        found = numerals.odd_beginnings(pyarrow.array(cells, pyarrow.string()).slice(skipped))
+        assert found == sum(re.match(r"[+ \t]|-?0[^.]", cell) is not None for cell in cells[skipped:])
 
     def test_usual_numbers_need_no_closer_look(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(numerals.Pattern, "fit", lambda pattern, cells: pytest.fail("a look at each cell"))
         text = "a,b,c\n" + "".join(f"{i},-0.{i},{i}e5\n" for i in range(1, 3000))
-        source = csv_files._Source(Path("a.csv"), text.encode())
-        with mock.patch.object(csv_files, "_BLOCK", 5000):
+        source = csv_text.Source(Path("a.csv"), text.encode())
+        with mock.patch.object(csv_text, "_BLOCK", 5000):
             columns = [cells.slice(1) for cells in source.columns()]
         assert len(columns[0].chunks) > 1
         kinds = [numerals.numbers_of(cells, None, False, None).dtype for cells in columns]  # type: ignore[arg-type]
@@ -464,7 +467,141 @@ class TestSplitting:
         ],
     )
     def test_what_is_plain_is_split_by_pyarrow(self, text: str, fast: bool) -> None:
-        assert (csv_files._Source(Path("a.csv"), text.encode())._split() is not None) is fast
+        assert (csv_text.Source(Path("a.csv"), text.encode())._split() is not None) is fast
+
+
+USUAL = {
+    "integers": ("1", "-20", "300", "0", "-7"),
+    "floats": (
+        "0.5",
+        "-0.25",
+        "3",
+        "1e-05",
+        "0.000",
+        "-0",
+        "-0.0",
+        "1e-300",
+        "nan",
+        "5.5e3",
+        "0." + "0" * 210 + "1e-99",
+    ),
+    "words": ("x", "name 1", "01", "+ 5", " y", "-00", "e-300", "0", "", "2024-01-01", "\u00e4"),
+    "any": CELLS,
+}
+
+
+@st.composite
+def numbers_and_words(draw: st.DrawFn) -> str:
+    """Draw the text of a table whose columns are what pyarrow may read without their text, or nearly so."""
+    rows = draw(st.integers(1, 6))
+    columns = []
+    for kind in draw(st.lists(st.sampled_from([*USUAL][:3]), min_size=1, max_size=3)):
+        cells = draw(st.lists(st.sampled_from(USUAL[kind]), min_size=rows, max_size=rows))
+        if draw(st.integers(0, 3)) == 0:
+            cells[draw(st.integers(0, rows - 1))] = draw(st.sampled_from(CELLS))
+        columns.append(cells)
+    lines = [",".join(cells) for cells in zip(*columns, strict=True)]
+    if draw(st.integers(0, 9)) == 0:
+        lines.insert(draw(st.integers(0, rows)), draw(st.sampled_from(["", "1", "1,2,3,4", '"1"', "1\r"])))
+    head = draw(st.sampled_from(["", "\ufeff"]))
+    if draw(st.booleans()):
+        head += ",".join("abc"[: len(columns)]) + "\n"
+    return head + "\n".join(lines) + draw(st.sampled_from(["", "\n", "\n\n"]))
+
+
+class TestUsualColumns:
+    """Numbers that are read without their text are those that a closer look finds, and so are errors."""
+
+    def found(self, path: Path, **options: Any) -> object:
+        try:
+            table = read_table(path, **options)
+        except CommandError as error:
+            return str(error)
+        cells = [column.cells for column in table.columns]
+        return table.header, [
+            (bits(column), column.dtype) if isinstance(column, np.ndarray) else column.to_pylist() for column in cells
+        ]
+
+    @settings(deadline=None, max_examples=1000)
+    @given(numbers_and_words(), st.sampled_from([1, 2, 7, 1 << 18]), st.sampled_from(["auto", "yes", "no"]), st.data())
+    def test_both_ways_agree(self, text: str, at_once: int, header: str, data: st.DataObject) -> None:
+        columns = text.split("\n")[0].count(",") + 1
+        only = data.draw(st.none() | st.just([str(columns)]) | st.just(["a"]))
+        missing = data.draw(st.sampled_from([None, "0"]))
+        options = {"header": header, "only": only, "missing": missing}
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            path = Path(folder) / "a.csv"
+            path.write_text(text, encoding="utf-8", newline="")
+            with mock.patch.object(csv_files, "_usual", return_value=None):
+                expected = self.found(path, **options)
+            few = mock.patch.multiple(csv_numbers, _AT_ONCE=at_once, _SAMPLES=2, _SAMPLE=4)
+            with few, mock.patch.object(csv_text, "_BLOCK", 1 << 6):
+                assert self.found(path, **options) == expected
+
+    @pytest.mark.parametrize(
+        ("text", "kinds"),
+        [
+            ("a,b\n1,x\n2,y\n", "int64 text"),
+            ("a,b\n1,0.5\n-2,-0.25", "int64 float64"),
+            ("a,b\n0,0.0\n-2,1e-99", "int64 float64"),
+            ("a,b\n0,00 5\n-2, x+", "int64 text"),  # odd words, which are counted
+            ("1;2.5\n3;4", "int64 float64"),
+            ("a\n1\nnan\n", "text"),
+            ("a,b\n1,0\n2,1e-100\n", "int64 text"),  # whose 0 might be another number
+            ("a,b\n1,0.5\n2,1E-999\n", "int64 text"),
+            (f"a,b\n1,0.5\n2,0.{'0' * 226}1e-99\n", "int64 text"),
+            ("a,b\n-0,-0\n0,-0.5\n", "int64 float64"),
+            ("a\n1\n01\n", None),
+            ("a\n1\n+1\n", None),
+            ("a\n1\n 1\n", None),
+            ("a\n1\n\t1\n", None),
+            ("a\n1.5\n-00.5", None),
+            ("a\n0x10\n1", None),
+            ('a\n1\n"2"\n', None),
+            ("a\r\n1\r\n", None),
+            ("a\nx\n", None),
+            ("a\n", None),
+            ("a\n1\n\n2\n", None),
+            ("\na\n1\n", None),
+        ],
+    )
+    def test_what_is_read_without_its_text(self, text: str, kinds: str | None) -> None:
+        source = csv_text.Source(Path("a.csv"), text.encode())
+        found = csv_files._usual(source, "auto", None)
+        if kinds is None:
+            assert found is None
+        else:
+            assert found is not None
+            assert [
+                str(cells.dtype) if isinstance(cells, np.ndarray) else "text" for cells in found[2]
+            ] == kinds.split()
+
+    @pytest.mark.parametrize("cell", ["+1", " 1", "\t1", "01", "-01", "0x1F", "-0x1", "00.5", "0e5", "1.5", "x", ""])
+    @pytest.mark.parametrize("others", ["1", "0.5"])
+    @pytest.mark.parametrize("at_once", [1, 3, 1 << 18])
+    def test_what_a_sample_does_not_show(
+        self, monkeypatch: pytest.MonkeyPatch, cell: str, others: str, at_once: int
+    ) -> None:
+        monkeypatch.setattr(csv_numbers, "_SAMPLES", 1)
+        monkeypatch.setattr(csv_numbers, "_SAMPLE", 5)
+        monkeypatch.setattr(csv_numbers, "_AT_ONCE", at_once)
+        for where in (4, 7 if cell else 5):
+            lines = [others] * 8
+            lines[where] = cell
+            source = csv_text.Source(Path("a.csv"), "\n".join(["a", *lines]).encode())
+            found = csv_numbers.usual_columns(source, has_header=True, wanted=[0])
+            assert (found is None) == ((cell, others) != ("1.5", "0.5"))
+
+    def test_rows_that_pyarrow_loses_are_noticed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        read = csv_text.Source.read
+        monkeypatch.setattr(csv_text.Source, "read", lambda *rest, **more: read(*rest, **more).slice(1))
+        source = csv_text.Source(Path("a.csv"), b"a\n1\n2\n3\n")
+        assert csv_numbers.usual_columns(source, has_header=True, wanted=[0]) is None
+
+    def test_cells_that_are_too_long_are_noticed(self, tmp_path: Path) -> None:
+        with pytest.raises(CommandError, match=r"field larger than field limit"):
+            table_of(tmp_path / "a.csv", f"a\n1.5\n1.{'0' * 140_000}\n")
 
 
 class TestWriteTable:

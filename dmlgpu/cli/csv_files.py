@@ -1,16 +1,13 @@
 """Tables in .csv files: what is a header, a number and an error, and how numbers are written.
 
-pyarrow splits lines and converts cells. Where it is more lenient than a table may be (quotes within cells, blank
-lines), and to say in which line an error is, the standard library's strict reader goes through the file.
+`csv_text` splits lines, `csv_numbers` reads usual numbers, and `numerals` says what else is one.
 """
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import os
-import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +23,8 @@ import pyarrow.compute
 import pyarrow.csv
 
 from .console import CommandError, count
+from .csv_numbers import usual_columns
+from .csv_text import BOM, LONGEST_LINE, Source, content_of, not_utf8, wide_encoding
 from .numerals import CODE, NUMBER, Pattern, floats_of, numbers_of, other_than_number, shown, texts_of, too_wide
 from .pipeline import reading_ahead
 from .raw_files import RawFile, reading, trying_to
@@ -36,24 +35,7 @@ __all__ = ["open_blocks", "read_table", "write_table"]
 
 Header = Literal["auto", "yes", "no"]
 
-_BOM = b"\xef\xbb\xbf"
-_WIDE_MARKS = {
-    b"\xff\xfe\x00\x00": "UTF-32",
-    b"\x00\x00\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-}
-"""The first bytes of other encodings, the longer ones first."""
-_NARROW = "Windows-1252"
-_CONVERT = "save it as UTF-8, or convert it: iconv -f {} -t UTF-8"
-_AT_ONCE = 1 << 18
-"""Bytes of a file that are looked at together: as many as a core's own cache has room for."""
 _ROWS_AT_ONCE = 1 << 16
-_LONGEST_LINE = 1 << 24
-_LARGEST_BLOCK = 2**31 - 1
-_BLOCK = 1 << 22
-"""The bytes that pyarrow reads at once where it may cut the text into blocks. No row may lie in three of them."""
-
 
 _NAME = Pattern(r"[ \t]*[1-9][0-9]*[ \t]*")
 """The numbers that may be names of columns, such as 2019."""
@@ -87,29 +69,18 @@ def read_table(
     OSError
         If it cannot be read.
     """
-    source = _Source(path, _content(path))
-    columns = source.columns()
-    first = [cells[0].as_py() for cells in columns]
-    # Codes such as 01234 are kept as text, but they are nothing that a header would hold.
-    has_header = header == "yes" or (header == "auto" and not any(map(NUMBER.fits, first)))
-    if header == "auto" and not has_header and _has_numbers_for_names(first, columns):
-        has_header = True
-        warnings.warn(
-            f"{path}: line 1 is taken for a header, with the names {', '.join(map(shown, first))}; --header no takes "
-            "it for data",
-            stacklevel=2,
-        )
-    names = first if has_header else [str(i + 1) for i in range(len(first))]
-    if has_header:
-        columns = [cells.slice(1) for cells in columns]
+    source = Source(path, content_of(path))
+    has_header, names, columns = _usual(source, header, only) or _split(source, header)
     if not len(columns[0]):
         raise CommandError(f"{path} has no rows below its header; if line 1 is data, say --header no")
     chosen = chosen_columns(path, names, only)
 
     def column(i: int) -> Column:
         name, cells = names[i], columns[i]
+        if i not in chosen or isinstance(cells, np.ndarray):
+            return Column(name, cells)
         where = _Cell(source, int(has_header), shown(name) if has_header and name else f"number {i + 1}")
-        numbers = numbers_of(cells, where.error, only is not None, missing) if i in chosen else None
+        numbers = numbers_of(cells, where.error, only is not None, missing)
         return Column(name, cells if numbers is None else numbers)
 
     with ThreadPoolExecutor() as pool:  # pyarrow converts without Python's lock
@@ -120,7 +91,49 @@ def read_table(
     return table
 
 
-def _no_numbers(source: _Source, columns: Sequence[Any]) -> CommandError:
+_Columns = tuple[bool, Sequence[str], Sequence[Any]]
+"""Whether there is a header, the columns' names, and their cells below it: numbers, or text."""
+
+
+def _usual(source: Source, header: Header, only: Sequence[str] | None) -> _Columns | None:
+    """Read columns of numbers without their text; None if that takes a closer look."""
+    if not source.begins_with_a_row:
+        return None
+    first = source.first_row()
+    numbers = [NUMBER.fits(cell) for cell in first]
+    if header == "auto" and any(numbers) and not all(numbers):
+        return None  # whether they are names follows from all other lines
+    has_header = header == "yes" or (header == "auto" and not any(numbers))
+    names = _names(first, has_header)
+    try:
+        chosen = chosen_columns(source.path, names, only)
+    except CommandError:  # said when the other lines are known to be right
+        return None
+    columns = usual_columns(source, has_header=has_header, wanted=chosen)
+    return None if columns is None else (has_header, names, columns)
+
+
+def _split(source: Source, header: Header) -> _Columns:
+    """Return the columns as text."""
+    columns = source.columns()
+    first = [cells[0].as_py() for cells in columns]
+    # Codes such as 01234 are kept as text, but they are nothing that a header would hold.
+    has_header = header == "yes" or (header == "auto" and not any(map(NUMBER.fits, first)))
+    if header == "auto" and not has_header and _has_numbers_for_names(first, columns):
+        has_header = True
+        warnings.warn(
+            f"{source.path}: line 1 is taken for a header, with the names {', '.join(map(shown, first))}; --header no "
+            "takes it for data",
+            stacklevel=3,
+        )
+    return has_header, _names(first, has_header), [cells.slice(int(has_header)) for cells in columns]
+
+
+def _names(first: Sequence[str], has_header: bool) -> Sequence[str]:
+    return first if has_header else [str(i + 1) for i in range(len(first))]
+
+
+def _no_numbers(source: Source, columns: Sequence[Any]) -> CommandError:
     has_codes = any(CODE.fits(cells[-1].as_py()) for cells in columns)
     return CommandError(
         f"{source.path} has no column of numbers; its cells are separated by {source.dialect.delimiter!r}, and a "
@@ -155,200 +168,6 @@ def _has_numbers_for_names(first: Sequence[str], columns: Sequence[Any]) -> bool
     years = [int(names[i]) for i in numbers if _YEAR.fits(names[i])]
     rising = len(years) == len(numbers) > 1 and all(one < other for one, other in pairwise(years))
     return rising and all_below(NUMBER, numbers) and not all_below(_YEAR, numbers)
-
-
-def _content(path: Path) -> bytearray:
-    """Return the text of a file, which is UTF-8. A line that is too long is not read to its end."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    content = bytearray()
-    unfinished = 0  # bytes of the line that the content ends in
-    with reading(path) as file:
-        piece = b"the file's"
-        while piece:
-            piece = file.read(_AT_ONCE) or b""
-            content += piece
-            try:
-                if not piece.isascii() or decoder.getstate()[0]:
-                    decoder.decode(piece, final=not piece)
-            except UnicodeDecodeError as error:
-                read = content.count(b"\n") - error.object.count(b"\n", error.start)
-                raise _not_utf8(path, read, content[:4], error.object[error.start]) from None
-            if len(content) == len(piece) and _wide_encoding(piece):
-                raise _not_utf8(path, 0, piece, 0)
-            last = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
-            unfinished = len(piece) - 1 - last + (unfinished if last < 0 else 0)
-            if unfinished > _LONGEST_LINE:
-                lines = content.count(b"\n")
-                raise CommandError(
-                    f"{path}, line {lines + 1} has more than {_LONGEST_LINE} bytes; it is no line of a table"
-                )
-    return content
-
-
-def _wide_encoding(start: bytes | bytearray) -> str | None:
-    """Return the encoding of two or four bytes a character that a file's first bytes tell, or None."""
-    for mark, name in _WIDE_MARKS.items():
-        if start.startswith(mark):
-            return name
-    if len(start) >= 4 and start[0] and start[2] and not start[1] and not start[3]:
-        return "UTF-16LE"
-    if len(start) >= 4 and not start[0] and not start[2] and start[1] and start[3]:
-        return "UTF-16BE"
-    return None
-
-
-def _not_utf8(path: Path, lines: int, start: bytes | bytearray, byte: int) -> CommandError:
-    """Return an error that names the encoding that a file most likely has."""
-    wide = _wide_encoding(start)
-    if wide is not None:
-        return CommandError(f"{path}: not UTF-8 text but {wide}, as its first bytes tell; {_CONVERT.format(wide)}")
-    character = bytes([byte]).decode(_NARROW, "replace")
-    where = f"{path}, after line {lines}: not UTF-8 text"
-    if character == "\ufffd":
-        return CommandError(
-            f"{where}: the byte 0x{byte:02X} begins no character; save the file as UTF-8, in the program that wrote it"
-        )
-    return CommandError(
-        f"{where} but most likely {_NARROW}, in which the byte 0x{byte:02X} is {character!r}; "
-        f"{_CONVERT.format(_NARROW)}"
-    )
-
-
-class _Source:
-    """The text of a .csv file, or a part of it.
-
-    Attributes
-    ----------
-    path : Path
-        Its name.
-    lines_before : int
-        How many lines of the file are before the text.
-    dialect : Dialect
-        How it is written, as its first line tells.
-    """
-
-    def __init__(
-        self, path: Path, content: bytes | bytearray, lines_before: int = 0, dialect: Dialect | None = None
-    ) -> None:
-        self.path = path
-        self._content, self.lines_before = content, lines_before
-        self._text_at = len(_BOM) if content.startswith(_BOM) and not lines_before else 0
-        self.dialect = dialect or self._dialect()
-
-    def _dialect(self) -> Dialect:
-        with self._text() as text:
-            first = text.readline()
-        bare = re.sub('"[^"]*"', "", first)
-        delimiter = max(",", ";", "\t", key=bare.count)
-        return Dialect(delimiter, "\r\n" if first.endswith("\r\n") else "\n", self._content.startswith(_BOM))
-
-    def _text(self) -> io.TextIOWrapper:
-        return io.TextIOWrapper(self._file(len(self._content)), encoding="utf-8", newline="")
-
-    def _file(self, end: int) -> Any:
-        """Return the text, up to an end, as a file of bytes that are not copied."""
-        return pyarrow.BufferReader(pyarrow.py_buffer(self._content).slice(self._text_at, end - self._text_at))
-
-    @property
-    def has_plain_quotes(self) -> bool:
-        """Whether quotes are nowhere but around cells."""
-        return _quotes_are_plain(self._content, self._text_at, self.dialect.delimiter)
-
-    @property
-    def may_have_returns(self) -> bool:
-        """Whether a cell may have a carriage return: without quotes they end lines."""
-        return b'"' in self._content and b"\r" in self._content
-
-    def columns(self) -> list[Any]:
-        """Return the columns as arrays of strings, with the header's cells if there is one."""
-        found = self._split()
-        if found is not None:
-            return found
-        rows = [row for _, row in self.rows()]
-        if not rows:
-            raise CommandError(f"{self.path} holds nothing but blank lines")
-        return [pyarrow.chunked_array([cells], pyarrow.string()) for cells in zip(*rows, strict=True)]
-
-    def _split(self) -> list[Any] | None:
-        """Return the columns as pyarrow splits them, or None if that is not surely as `rows` does."""
-        content, end = self._content, len(self._content)
-        while end > self._text_at and content[end - 1] in b"\r\n":
-            end -= 1
-        if end == self._text_at or content[self._text_at] in b"\r\n":
-            return None
-        if not _quotes_are_plain(content, self._text_at, self.dialect.delimiter):
-            return None
-        names = [str(i) for i in range(len(next(self.rows())[1]))]
-        # Where every line feed ends a row, and nothing else does, pyarrow may cut there, and use all cores.
-        may_cut = b'"' not in content and b"\r" not in content
-        block = _BLOCK if may_cut else _LARGEST_BLOCK
-        try:
-            table = pyarrow.csv.read_csv(
-                self._file(end),
-                pyarrow.csv.ReadOptions(column_names=names, block_size=min(end + 1, block)),
-                pyarrow.csv.ParseOptions(
-                    delimiter=self.dialect.delimiter, newlines_in_values=not may_cut, ignore_empty_lines=False
-                ),
-                pyarrow.csv.ConvertOptions(
-                    check_utf8=False, strings_can_be_null=False, column_types=dict.fromkeys(names, pyarrow.string())
-                ),
-            )
-        except pyarrow.ArrowInvalid:  # such as for lines of different lengths
-            return None
-        lengths = [pyarrow.compute.binary_length(cells) for cells in table.columns]
-        extremes = [pyarrow.compute.min_max(of_cells).as_py() for of_cells in lengths]
-        separators = table.num_rows * table.num_columns - 1
-        if may_cut and sum(map(_total, lengths)) + separators != end - self._text_at:
-            return None  # pyarrow has lost rows of very small blocks
-        if max(extreme["max"] for extreme in extremes) > csv.field_size_limit():
-            return None
-        if not any(extreme["min"] for extreme in extremes):
-            without_text = np.logical_and.reduce([of_cells.to_numpy() == 0 for of_cells in lengths])
-            if without_text.any():  # which is what pyarrow makes of blank lines, too
-                return None
-        return list(table.columns)
-
-    def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield all rows, each with its line's number, and raise for the first that no table has."""
-        blank = first = cells = 0
-        with self._text() as text:
-            reader = csv.reader(text, delimiter=self.dialect.delimiter, strict=True)
-            try:
-                for row in reader:
-                    line = self.lines_before + reader.line_num
-                    if not row:
-                        blank = blank or line
-                        continue
-                    if blank:
-                        raise CommandError(f"{self.path}, line {blank} is blank; remove it")
-                    if first and len(row) != cells:
-                        raise CommandError(
-                            f"{self.path}, line {line} has {count(len(row), 'cell')} where line {first} has {cells}"
-                        )
-                    first, cells = first or (1 if self.lines_before else line), len(row)
-                    yield line, row
-            except csv.Error as error:
-                raise CommandError(f"{self.path}, line {self.lines_before + reader.line_num}: {error}") from None
-
-
-def _total(lengths: Any) -> int:
-    """Return the sum of the lengths of a column's cells; some file has a column, but no row."""
-    return pyarrow.compute.sum(lengths).as_py() or 0
-
-
-def _quotes_are_plain(content: bytes | bytearray, start: int, delimiter: str) -> bool:
-    """Whether every quote begins or ends a cell, or is one of two in a row within a quoted cell.
-
-    Where that holds up to a quote, quotes before it open and close in turn: so it suffices that what is before each
-    first one, and behind each second one, is the border of a cell or another quote.
-    """
-    if b'"' not in content:
-        return True
-    characters = np.frombuffer(b"\n" + content[start:] + b"\n", np.uint8)
-    places = np.flatnonzero(characters == ord('"'))
-    borders = np.frombuffer(f'{delimiter}\r\n"'.encode(), np.uint8)
-    beside = np.concatenate([characters[places[::2] - 1], characters[places[1::2] + 1]])
-    return places.size % 2 == 0 and bool(np.isin(beside, borders).all())
 
 
 # Some rows at a time
@@ -414,7 +233,7 @@ class _CsvBlocks:
         if not self.numbers:
             raise _no_numbers(*last)
         # Text may get quotes around it, and twice as many within; numbers have up to 24 characters.
-        self.most_bytes = len(_BOM) + 2 * self.size + 40 * self.columns * (self.rows + 2)
+        self.most_bytes = len(BOM) + 2 * self.size + 40 * self.columns * (self.rows + 2)
 
     def _begin(self, columns: Sequence[Any], header: Header, only: Sequence[str] | None) -> None:
         """Find out what the first line is."""
@@ -439,7 +258,7 @@ class _CsvBlocks:
         self._first_line = False
         return columns
 
-    def _cell(self, source: _Source, i: int) -> _Cell:
+    def _cell(self, source: Source, i: int) -> _Cell:
         name = self._names[i]
         return _Cell(source, self._skipped, shown(name) if self._header and name else f"number {i + 1}")
 
@@ -479,7 +298,7 @@ class _CsvBlocks:
             [texts_of(cells) if isinstance(cells, np.ndarray) else cells.to_pylist() for cells in columns]
         )
 
-    def _sources(self, place: Place) -> Iterator[tuple[int, _Source, list[Any]]]:
+    def _sources(self, place: Place) -> Iterator[tuple[int, Source, list[Any]]]:
         """Read all lines from a place on, and yield where blocks of whole ones begin, their text and their columns."""
         with trying_to("read", self.path):
             self._file.seek(place.byte)
@@ -489,12 +308,12 @@ class _CsvBlocks:
                 piece = self._file.read(self._most) or b""
             ended = not piece
             rest += piece
-            if not lines and _wide_encoding(rest[:4]):
-                raise _not_utf8(self.path, 0, rest[:4], 0)
+            if not lines and wide_encoding(rest[:4]):
+                raise not_utf8(self.path, 0, rest[:4], 0)
             end = len(rest) if ended else _end_of_lines(rest)
-            if not end and len(rest) > _LONGEST_LINE:
+            if not end and len(rest) > LONGEST_LINE:
                 raise CommandError(
-                    f"{self.path}, line {lines + 1} has more than {_LONGEST_LINE} bytes; it is no line of a table"
+                    f"{self.path}, line {lines + 1} has more than {LONGEST_LINE} bytes; it is no line of a table"
                 )
             text, rest = rest[:end], rest[end:]
             if not text.strip(b"\r\n"):
@@ -504,8 +323,8 @@ class _CsvBlocks:
                     text.decode()
             except UnicodeDecodeError as error:
                 read = lines + text.count(b"\n", 0, error.start)
-                raise _not_utf8(self.path, read, text[:4], text[error.start]) from None
-            source = _Source(self.path, text, lines, self._dialect)
+                raise not_utf8(self.path, read, text[:4], text[error.start]) from None
+            source = Source(self.path, text, lines, self._dialect)
             if not source.has_plain_quotes:
                 raise CommandError(
                     f"{self.path} has quotes within cells between lines {lines + 1} and {lines + text.count(10)}, so "
@@ -602,7 +421,7 @@ class _TooWideError(CommandError):
 class _Cell:
     """The place of a column's cells, for messages."""
 
-    source: _Source
+    source: Source
     first_row: int
     column: str
 
@@ -647,7 +466,7 @@ class _Rows:
             quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL,
         )
         if dialect.mark:
-            file.write(_BOM)
+            file.write(BOM)
         if header is not None:
             self.write([[name] for name in header])
 

@@ -18,8 +18,11 @@ __all__ = [
     "CODE",
     "NUMBER",
     "Pattern",
+    "are_exact",
     "floats_of",
+    "kind_of",
     "numbers_of",
+    "odd_beginnings",
     "other_than_number",
     "shown",
     "texts_of",
@@ -125,7 +128,7 @@ def _usual_numbers(cells: Any) -> NDArray[Any] | None:
     pyarrow also reads digits behind zeros, hexadecimal ones among them, and perhaps other words for NaN. Integers with
     a plus and those beyond 64 bits would become float64, and numbers beyond that infinity.
     """
-    if any(_begins_oddly(chunk) for chunk in cells.chunks):
+    if kind_of(cells.slice(0, _SOME)) is None or any(odd_beginnings(chunk) for chunk in cells.chunks):
         return None
     values = _cast(cells, pyarrow.int64())
     if values is not None:
@@ -133,11 +136,23 @@ def _usual_numbers(cells: Any) -> NDArray[Any] | None:
     values = _cast(cells, pyarrow.float64())
     if values is None:
         return None
+    if are_exact(values):
+        return values
     others = np.flatnonzero(~(np.abs(values) < _EXACT))
     # Taking none would cost as much as taking many.
-    if not others.size or pyarrow.compute.all(_WORD.fit(cells.take(pyarrow.array(others)))).as_py():
+    if pyarrow.compute.all(_WORD.fit(cells.take(pyarrow.array(others)))).as_py():
         return values
     return None
+
+
+def kind_of(cells: Any) -> Any:
+    """Return the type as which pyarrow reads a few cells; None if it has none."""
+    return next((kind for kind in (pyarrow.int64(), pyarrow.float64()) if _cast(cells, kind) is not None), None)
+
+
+def are_exact(values: NDArray[np.float64]) -> bool:
+    """Whether all numbers are so small that every integer like them is a float64; infinity and NaN are not."""
+    return not values.size or bool(values.min() > -_EXACT and values.max() < _EXACT)
 
 
 def _cast(cells: Any, kind: Any) -> NDArray[Any] | None:
@@ -149,27 +164,26 @@ def _cast(cells: Any, kind: Any) -> NDArray[Any] | None:
         return None
 
 
-def _begins_oddly(chunk: Any) -> bool:
-    """Whether any cell has a plus, or a zero, perhaps after a minus, that is followed by anything but a point."""
+def odd_beginnings(chunk: Any) -> int:
+    """Count cells that begin with a space, a plus, or a zero, perhaps after a minus, that no point follows."""
     _, offsets, data = chunk.buffers()
     if data is None or not data.size:
-        return False  # no cell has a character
+        return 0  # no cell has a character
     text = np.frombuffer(data, np.uint8)
     starts = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1].astype(np.intp)
     first, ends = starts[:-1], starts[1:]
     # Behind the last cell there may be nothing: what is then taken belongs to no cell, and `ends` says so.
     begin = text.take(first, mode="clip")
-    if np.any((begin == ord("+")) & (first < ends)):
-        return True
-    minus = begin == ord("-")
+    odd = ((begin == ord("+")) | (begin == ord(" ")) | (begin == ord("\t"))) & (first < ends)
+    minus = (begin == ord("-")) & (first < ends)
     if minus.any():
         first = first + minus
         begin = text.take(first, mode="clip")
-    zeros = begin == ord("0")
-    if not zeros.any():
-        return False
-    first = first + 1
-    return bool(np.any(zeros & (text.take(first, mode="clip") != ord(".")) & (first < ends)))
+    zeros = (begin == ord("0")) & (first < ends)
+    if zeros.any():
+        first = first + 1
+        odd |= zeros & (text.take(first, mode="clip") != ord(".")) & (first < ends)
+    return int(np.count_nonzero(odd))
 
 
 def _checked(values: NDArray[np.float64], cells: Any, error: Error) -> NDArray[np.float64]:

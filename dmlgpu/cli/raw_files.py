@@ -75,6 +75,11 @@ class RawFile(io.RawIOBase):
         os.ftruncate(self._descriptor, length)
         return length
 
+    def read(self, size: int = -1, /) -> bytes:
+        """Read as much as the system gives, but no more than `size`; all that is left if it is negative."""
+        # What is inherited makes two copies of it.
+        return super().read(size) or b"" if size < 0 else os.read(self._descriptor, min(size, AT_ONCE))
+
     def readinto(self, buffer: Any) -> int:
         """Read as much as the system gives, and return how much."""
         piece = os.read(self._descriptor, min(len(buffer), AT_ONCE))

@@ -1,0 +1,282 @@
+"""The text of .csv files: its encoding, its rows and its columns.
+
+pyarrow splits lines. Where it is more lenient than a table may be (quotes within cells, blank lines), and to say in
+which line an error is, the standard library's strict reader goes through the text.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.compute
+import pyarrow.csv
+
+from .console import CommandError, count
+from .raw_files import reading
+from .table import Dialect
+
+__all__ = ["BOM", "LONGEST_LINE", "Source", "content_of", "not_utf8", "wide_encoding"]
+
+BOM = b"\xef\xbb\xbf"
+_WIDE_MARKS = {
+    b"\xff\xfe\x00\x00": "UTF-32",
+    b"\x00\x00\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+"""The first bytes of other encodings, the longer ones first."""
+_NARROW = "Windows-1252"
+_CONVERT = "save it as UTF-8, or convert it: iconv -f {} -t UTF-8"
+_AT_ONCE = 1 << 18
+"""Bytes of a file that are looked at together: as many as a core's own cache has room for."""
+LONGEST_LINE = 1 << 24
+_LARGEST_BLOCK = 2**31 - 1
+_BLOCK = 1 << 22
+"""The bytes that pyarrow reads at once where it may cut the text into blocks. No row may lie in three of them."""
+
+
+def content_of(path: Path) -> bytearray:
+    """Return the text of a file, which is UTF-8. A line that is too long is not read to its end."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    content = bytearray()
+    unfinished = 0  # bytes of the line that the content ends in
+    with reading(path) as file:
+        piece = b"the file's"
+        while piece:
+            piece = file.read(_AT_ONCE) or b""
+            content += piece
+            try:
+                if not piece.isascii() or decoder.getstate()[0]:
+                    decoder.decode(piece, final=not piece)
+            except UnicodeDecodeError as error:
+                read = content.count(b"\n") - error.object.count(b"\n", error.start)
+                raise not_utf8(path, read, content[:4], error.object[error.start]) from None
+            if len(content) == len(piece) and wide_encoding(piece):
+                raise not_utf8(path, 0, piece, 0)
+            last = piece.rfind(b"\n")
+            last = max(last, piece.rfind(b"\r", last + 1))
+            unfinished = len(piece) - 1 - last + (unfinished if last < 0 else 0)
+            if unfinished > LONGEST_LINE:
+                lines = content.count(b"\n")
+                raise CommandError(
+                    f"{path}, line {lines + 1} has more than {LONGEST_LINE} bytes; it is no line of a table"
+                )
+    return content
+
+
+def wide_encoding(start: bytes | bytearray) -> str | None:
+    """Return the encoding of two or four bytes a character that a file's first bytes tell, or None."""
+    for mark, name in _WIDE_MARKS.items():
+        if start.startswith(mark):
+            return name
+    if len(start) >= 4 and start[0] and start[2] and not start[1] and not start[3]:
+        return "UTF-16LE"
+    if len(start) >= 4 and not start[0] and not start[2] and start[1] and start[3]:
+        return "UTF-16BE"
+    return None
+
+
+def not_utf8(path: Path, lines: int, start: bytes | bytearray, byte: int) -> CommandError:
+    """Return an error that names the encoding that a file most likely has."""
+    wide = wide_encoding(start)
+    if wide is not None:
+        return CommandError(f"{path}: not UTF-8 text but {wide}, as its first bytes tell; {_CONVERT.format(wide)}")
+    character = bytes([byte]).decode(_NARROW, "replace")
+    where = f"{path}, after line {lines}: not UTF-8 text"
+    if character == "\ufffd":
+        return CommandError(
+            f"{where}: the byte 0x{byte:02X} begins no character; save the file as UTF-8, in the program that wrote it"
+        )
+    return CommandError(
+        f"{where} but most likely {_NARROW}, in which the byte 0x{byte:02X} is {character!r}; "
+        f"{_CONVERT.format(_NARROW)}"
+    )
+
+
+class Source:
+    """The text of a .csv file, or a part of it.
+
+    Attributes
+    ----------
+    path : Path
+        Its name.
+    content : bytes or bytearray
+        The text, perhaps behind a mark.
+    begin, end : int
+        Where it begins, and where it ends but for line ends.
+    lines_before : int
+        How many lines of the file are before the text.
+    dialect : Dialect
+        How it is written, as its first line tells.
+    has_quotes, has_returns : bool
+        Whether there are quotes and carriage returns. Where there are none, every line feed ends a row, and nothing
+        else does.
+    """
+
+    def __init__(
+        self, path: Path, content: bytes | bytearray, lines_before: int = 0, dialect: Dialect | None = None
+    ) -> None:
+        self.path, self.content, self.lines_before = path, content, lines_before
+        self.begin = len(BOM) if content.startswith(BOM) and not lines_before else 0
+        self.end = len(content)
+        while self.end > self.begin and content[self.end - 1] in b"\r\n":
+            self.end -= 1
+        self.has_quotes = self.has_returns = False
+        for start in range(0, len(content), _AT_ONCE):
+            stop = start + _AT_ONCE
+            self.has_quotes = self.has_quotes or content.find(b'"', start, stop) >= 0
+            self.has_returns = self.has_returns or content.find(b"\r", start, stop) >= 0
+        self.dialect = dialect or self._dialect()
+
+    def _dialect(self) -> Dialect:
+        with self._text() as text:
+            first = text.readline()
+        bare = re.sub('"[^"]*"', "", first)
+        delimiter = max(",", ";", "\t", key=bare.count)
+        return Dialect(delimiter, "\r\n" if first.endswith("\r\n") else "\n", self.content.startswith(BOM))
+
+    def _text(self) -> io.TextIOWrapper:
+        return io.TextIOWrapper(self._file(len(self.content)), encoding="utf-8", newline="")
+
+    def _file(self, end: int) -> Any:
+        """Return the text, up to an end, as a file of bytes that are not copied."""
+        return pyarrow.BufferReader(pyarrow.py_buffer(self.content).slice(self.begin, end - self.begin))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether pyarrow may cut the text at line feeds, and use all cores."""
+        return not self.has_quotes and not self.has_returns
+
+    @property
+    def has_plain_quotes(self) -> bool:
+        """Whether quotes are nowhere but around cells."""
+        return not self.has_quotes or _quotes_are_plain(self.content, self.begin, self.dialect.delimiter)
+
+    @property
+    def may_have_returns(self) -> bool:
+        """Whether a cell may have a carriage return: without quotes they end lines."""
+        return self.has_quotes and self.has_returns
+
+    @property
+    def begins_with_a_row(self) -> bool:
+        """Whether there is any text, and no blank line before it."""
+        return self.end > self.begin and self.content[self.begin] not in b"\r\n"
+
+    def first_row(self) -> list[str]:
+        """Return the cells of the first row."""
+        return next(self.rows())[1]
+
+    def columns(self) -> list[Any]:
+        """Return the columns as arrays of strings, with the header's cells if there is one."""
+        found = self._split()
+        if found is not None:
+            return found
+        rows = [row for _, row in self.rows()]
+        if not rows:
+            raise CommandError(f"{self.path} holds nothing but blank lines")
+        return [pyarrow.chunked_array([cells], pyarrow.string()) for cells in zip(*rows, strict=True)]
+
+    def read(self, kinds: Sequence[Any], *, skipped: int = 0, only: Sequence[int] | None = None) -> Any:
+        """Return a table of the columns as pyarrow splits and converts them; what it loses is for the caller to see.
+
+        Parameters
+        ----------
+        kinds : sequence of pyarrow.DataType
+            The types of all columns.
+        skipped : int
+            How many lines are left out at the beginning.
+        only : sequence of int, optional
+            Which columns to return.
+
+        Raises
+        ------
+        pyarrow.ArrowInvalid
+            If lines have different lengths, or a cell does not have its type.
+        """
+        names = [str(i) for i in range(len(kinds))]
+        block = _BLOCK if self.is_plain else _LARGEST_BLOCK
+        return pyarrow.csv.read_csv(
+            self._file(self.end),
+            pyarrow.csv.ReadOptions(
+                column_names=names, skip_rows=skipped, block_size=min(self.end - self.begin + 1, block)
+            ),
+            pyarrow.csv.ParseOptions(
+                delimiter=self.dialect.delimiter, newlines_in_values=not self.is_plain, ignore_empty_lines=False
+            ),
+            pyarrow.csv.ConvertOptions(
+                check_utf8=False,
+                strings_can_be_null=False,
+                null_values=[],
+                column_types=dict(zip(names, kinds, strict=True)),
+                include_columns=None if only is None else [names[i] for i in only],
+            ),
+        )
+
+    def _split(self) -> list[Any] | None:
+        """Return the columns as pyarrow splits them, or None if that is not surely as `rows` does."""
+        if not self.begins_with_a_row or not self.has_plain_quotes:
+            return None
+        try:
+            table = self.read([pyarrow.string()] * len(self.first_row()))
+        except pyarrow.ArrowInvalid:  # such as for lines of different lengths
+            return None
+        lengths = [pyarrow.compute.binary_length(cells) for cells in table.columns]
+        extremes = [pyarrow.compute.min_max(of_cells).as_py() for of_cells in lengths]
+        separators = table.num_rows * table.num_columns - 1
+        if self.is_plain and sum(map(_total, lengths)) + separators != self.end - self.begin:
+            return None  # pyarrow has lost rows of very small blocks
+        if max(extreme["max"] for extreme in extremes) > csv.field_size_limit():
+            return None
+        if not any(extreme["min"] for extreme in extremes):
+            without_text = np.logical_and.reduce([of_cells.to_numpy() == 0 for of_cells in lengths])
+            if without_text.any():  # which is what pyarrow makes of blank lines, too
+                return None
+        return list(table.columns)
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield all rows, each with its line's number, and raise for the first that no table has."""
+        blank = first = cells = 0
+        with self._text() as text:
+            reader = csv.reader(text, delimiter=self.dialect.delimiter, strict=True)
+            try:
+                for row in reader:
+                    line = self.lines_before + reader.line_num
+                    if not row:
+                        blank = blank or line
+                        continue
+                    if blank:
+                        raise CommandError(f"{self.path}, line {blank} is blank; remove it")
+                    if first and len(row) != cells:
+                        raise CommandError(
+                            f"{self.path}, line {line} has {count(len(row), 'cell')} where line {first} has {cells}"
+                        )
+                    first, cells = first or (1 if self.lines_before else line), len(row)
+                    yield line, row
+            except csv.Error as error:
+                raise CommandError(f"{self.path}, line {self.lines_before + reader.line_num}: {error}") from None
+
+
+def _total(lengths: Any) -> int:
+    """Return the sum of the lengths of a column's cells; some file has a column, but no row."""
+    return pyarrow.compute.sum(lengths).as_py() or 0
+
+
+def _quotes_are_plain(content: bytes | bytearray, start: int, delimiter: str) -> bool:
+    """Whether every quote begins or ends a cell, or is one of two in a row within a quoted cell.
+
+    Where that holds up to a quote, quotes before it open and close in turn: so it suffices that what is before each
+    first one, and behind each second one, is the border of a cell or another quote.
+    """
+    characters = np.frombuffer(b"\n" + content[start:] + b"\n", np.uint8)
+    places = np.flatnonzero(characters == ord('"'))
+    borders = np.frombuffer(f'{delimiter}\r\n"'.encode(), np.uint8)
+    beside = np.concatenate([characters[places[::2] - 1], characters[places[1::2] + 1]])
+    return places.size % 2 == 0 and bool(np.isin(beside, borders).all())
