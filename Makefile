@@ -14,6 +14,7 @@
 # make test-faults    the faults of calls, devices, files, streams and signals at every point, of which the suite has a sample
 # make test-cuttings N=1000    N random cuttings of slices, by dmlgpu.Scan and Dask, on each of three software devices (long)
 # make test-tint    every shader and a sample of the cases through Tint, the other compiler of WGSL
+# make test-array-api ARRAY_API_TESTS=FOLDER    the array API's own tests of what dmlgpu has, from a checkout of that suite
 # make gpu-compilers    every pipeline of GPUs through AMD's, NVIDIA's and Direct3D 12's compilers; no GPU is needed (long)
 # make gpu-report    what a GPU gets right and how fast it is, in under eight minutes: two files to send, in build/gpu-report
 #
@@ -39,7 +40,7 @@ export DMLGPU_TUNING := off
 ON_MESA25 := DMLGPU_ADAPTER=Vulkan VK_DRIVER_FILES=$(CURDIR)/.cache/mesa25/lavapipe.json \
 	LD_LIBRARY_PATH=$(CURDIR)/.cache/mesa25/usr/lib/$(shell uname -m)-linux-gnu
 
-.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint test-faults test-cuttings test-mesa25 \
+.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint test-faults test-cuttings test-array-api test-mesa25 \
 	verify-mesa25 test-browser page docs test-dawn-mesa25 matrix fuzz mutation gpu-compilers gpu-report lint setup-demo setup-test swiftshader mesa25 chromium clean
 .NOTPARALLEL:
 
@@ -66,6 +67,16 @@ FAULT_TESTS := tests/test_runtime_faults.py tests/test_cli_faults.py tests/test_
 test-faults: export DMLGPU_TEST_FAULTS := all
 test-faults: setup-test
 	$(VENV_BIN)/python -m pytest $(FAULT_TESTS) $(PYTEST_ARGS)
+
+# Names, signatures, special cases and values. Without warnings: the suite reads the standard's text and warns of its own gaps.
+test-array-api: export PYTHONPATH := $(CURDIR)
+test-array-api: export ARRAY_API_TESTS_MODULE := tests.array_api_namespace
+test-array-api: export ARRAY_API_TESTS_VERSION := 2024.12
+test-array-api: setup-test
+	$(if $(ARRAY_API_TESTS),,$(error ARRAY_API_TESTS is empty: give a checkout of github.com/data-apis/array-api-tests))
+	$(VENV_BIN)/python -m pip install --quiet --requirement $(ARRAY_API_TESTS)/requirements.txt
+	cd $(ARRAY_API_TESTS) && $(CURDIR)/$(VENV_BIN)/python -m pytest -p tests.array_api_real -W ignore --disable-deadline \
+		array_api_tests -k "cumulative_sum or cumulative_prod or round" $(PYTEST_ARGS)
 
 CUTTING_TESTS := tests/test_pieces.py tests/test_dask.py -k "any_cutting or any_chunks"
 N ?= 1000

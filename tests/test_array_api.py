@@ -1,7 +1,7 @@
 """What the Python array API standard, version 2024.12, says of the functions that dmlgpu has; complex types left out.
 
 Quotations are of https://data-apis.org/array-api/2024.12, from the pages of `cumulative_sum`, `cumulative_prod` and
-`round`, and of the array object.
+`round`, and of the array object. The standard's own suite, which no package index has, is run by `make test-array-api`.
 """
 
 from __future__ import annotations
