@@ -82,7 +82,7 @@ BAD = {
     "no numbers": ("round words.csv", "words.csv has no column of numbers"),
     "not UTF-8": (
         "round latin.csv",
-        "after line 2: not UTF-8 text but most likely Windows-1252, in which the byte 0xFC is '\u00fc'; save",
+        "line 3: not UTF-8 text but most likely Windows-1252, in which the byte 0xFC is '\u00fc'; save",
     ),
 }
 

@@ -322,8 +322,8 @@ class _CsvBlocks:
                 if not text.isascii():
                     text.decode()
             except UnicodeDecodeError as error:
-                read = lines + text.count(b"\n", 0, error.start)
-                raise not_utf8(self.path, read, text[:4], text[error.start]) from None
+                line = lines + text.count(b"\n", 0, error.start) + 1
+                raise not_utf8(self.path, line, text[:4], text[error.start]) from None
             source = Source(self.path, text, lines, self._dialect)
             if not source.has_plain_quotes:
                 raise CommandError(

@@ -57,8 +57,9 @@ def content_of(path: Path) -> bytearray:
                 if not piece.isascii() or decoder.getstate()[0]:
                     decoder.decode(piece, final=not piece)
             except UnicodeDecodeError as error:
-                read = content.count(b"\n") - error.object.count(b"\n", error.start)
-                raise not_utf8(path, read, content[:4], error.object[error.start]) from None
+                before = content[: len(content) - len(error.object) + error.start]
+                line_ends = before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")
+                raise not_utf8(path, line_ends + 1, content[:4], error.object[error.start]) from None
             if len(content) == len(piece) and wide_encoding(piece):
                 raise not_utf8(path, 0, piece, 0)
             last = piece.rfind(b"\n")
@@ -84,13 +85,13 @@ def wide_encoding(start: bytes | bytearray) -> str | None:
     return None
 
 
-def not_utf8(path: Path, lines: int, start: bytes | bytearray, byte: int) -> CommandError:
+def not_utf8(path: Path, line: int, start: bytes | bytearray, byte: int) -> CommandError:
     """Return an error that names the encoding that a file most likely has."""
     wide = wide_encoding(start)
     if wide is not None:
         return CommandError(f"{path}: not UTF-8 text but {wide}, as its first bytes tell; {_CONVERT.format(wide)}")
     character = bytes([byte]).decode(_NARROW, "replace")
-    where = f"{path}, after line {lines}: not UTF-8 text"
+    where = f"{path}, line {line}: not UTF-8 text"
     if character == "\ufffd":
         return CommandError(
             f"{where}: the byte 0x{byte:02X} begins no character; save the file as UTF-8, in the program that wrote it"
