@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 import tempfile
@@ -608,6 +609,34 @@ class TestUsualColumns:
 
 
 class TestWriteTable:
+    @settings(deadline=None, max_examples=500)
+    @given(st.lists(st.floats() | st.floats(1e-5, 1e-3) | st.floats(-2e9, 2e9) | st.integers(-3, 3).map(float)))
+    @example([1e-4, 0.00012, 9.9e-05, 999999999.5, 1e9, 1000000000.5, 2.0, -0.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    def test_doubles_are_written_as_python_does(self, values: list[float]) -> None:
+        for some in (values, [*values, *[0.1] * (len(values) + 1)]):  # some by pyarrow, too
+            assert numerals.texts_of(np.array(some, np.float64)) == [repr(value) for value in some]
+
+    @settings(deadline=None, max_examples=500)
+    @given(
+        st.integers(1, 3).flatmap(
+            lambda n: st.lists(st.lists(st.text("a1,;\t\"\r\n'", max_size=3), min_size=n, max_size=n), min_size=1)
+        ),
+        st.sampled_from([",", ";", "\t"]),
+        st.sampled_from(["\n", "\r\n"]),
+        st.booleans(),
+    )
+    @example([[""], ["a"]], ",", "\n", False)
+    @example([["a", "1"], ["b", ""]], ",", "\r\n", False)
+    def test_rows_are_written_as_the_standard_library_does(
+        self, rows: list[list[str]], delimiter: str, line_end: str, quoted: bool
+    ) -> None:
+        expected = io.StringIO(newline="")
+        quoting = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
+        csv.writer(expected, delimiter=delimiter, lineterminator=line_end, quoting=quoting).writerows(rows)
+        file = io.BytesIO()
+        csv_files._Rows(file, Dialect(delimiter, line_end), None, quoted).write([*zip(*rows, strict=True)])
+        assert file.getvalue().decode() == expected.getvalue()
+
     @settings(deadline=None)
     @given(tables())
     def test_what_is_written_reads_back(self, tmp_path_factory: pytest.TempPathFactory, table: Table) -> None:

@@ -459,6 +459,7 @@ class _Rows:
 
     def __init__(self, file: IO[bytes], dialect: Dialect, header: Sequence[str] | None, quoted: bool) -> None:
         self._file, self._text = file, io.StringIO(newline="")
+        self._dialect, self._quoted = dialect, quoted
         self._writer = csv.writer(
             self._text,
             delimiter=dialect.delimiter,
@@ -472,10 +473,30 @@ class _Rows:
 
     def write(self, columns: Sequence[Sequence[str]]) -> None:
         """Write the cells of columns."""
+        text = self._plainly(columns)
+        if text is not None:
+            self._file.write(text.encode())
+            return
         self._writer.writerows(zip(*columns, strict=True))
         self._file.write(self._text.getvalue().encode())
         self._text.seek(0)
         self._text.truncate()
+
+    def _plainly(self, columns: Sequence[Sequence[str]]) -> str | None:
+        """Return the text of rows of which no cell has quotes around it; None where the writer may put some."""
+        if self._quoted or not columns or not len(columns[0]) or (len(columns) == 1 and "" in columns[0]):
+            return None
+        delimiter, line_end, rows = self._dialect.delimiter, self._dialect.line_end, len(columns[0])
+        lines = columns[0] if len(columns) == 1 else map(delimiter.join, zip(*columns, strict=True))
+        text = line_end.join(lines) + line_end
+        ends = text.count("\n"), text.count("\r")
+        if (
+            text.count(delimiter) > rows * (len(columns) - 1)
+            or '"' in text
+            or ends != (rows, rows * (len(line_end) - 1))
+        ):
+            return None
+        return text
 
 
 def _kept(column: Column) -> list[str]:

@@ -63,6 +63,8 @@ _SOME = 1000
 """The cells of a column that are looked at before all of them."""
 _EXACT = 2.0**53
 """Below this every integer is a float64."""
+_LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e9
+"""Between these, everybody writes fractions with the fewest digits and without an exponent."""
 _DIGIT = re.compile("[0-9]")
 
 
@@ -282,12 +284,24 @@ def texts_of(values: NDArray[Any]) -> list[str]:
     if values.dtype.kind != "f":
         return [str(int(value)) for value in values.tolist()]
     if values.dtype == np.float64:
-        return [repr(value) for value in values.tolist()]
+        return _texts_of_doubles(values)
     texts: list[str] = values.astype(np.str_).tolist()
     # The fewest digits for float32 identify it among float32 numbers. A reader that goes through float64 rounds twice,
     # which very rarely ends at the neighbour (7.038531e-26); such a number is written with float64's digits.
     with np.errstate(over="ignore"):
         back = np.array([float(text) for text in texts]).astype(values.dtype)
     for i in np.flatnonzero((back != values) & ~np.isnan(values)).tolist():
+        texts[i] = repr(float(values[i]))
+    return texts
+
+
+def _texts_of_doubles(values: NDArray[np.float64]) -> list[str]:
+    """Write numbers as Python does; pyarrow, which is quicker, has other exponents, and no point behind integers."""
+    sizes = np.abs(values)
+    others = ~((sizes >= _LEAST_PLAIN) & (sizes < _MOST_PLAIN) & (values != np.rint(values)))
+    if 2 * np.count_nonzero(others) > len(values):
+        return list(map(repr, values.tolist()))
+    texts: list[str] = pyarrow.array(values).cast(pyarrow.string()).to_pylist()
+    for i in np.flatnonzero(others).tolist():
         texts[i] = repr(float(values[i]))
     return texts
