@@ -94,6 +94,18 @@ def test_in_blocks(device: Device, dtype: str, operator: str, monkeypatch: pytes
         check_scan(device, x, operator, 1, exclusive=exclusive, source=place, target=place)
 
 
+@pytest.mark.parametrize("length", [48, 80, 112])
+def test_what_is_behind_the_slices_of_a_workgroup_does_not_count(
+    device: Device, length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Invocations that are too few for another slice have the last one's end again, whose sum overflows."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
+    x = np.resize(ending(length), (100, length))
+    assert np.isfinite(reference.cumulative(x, "sum", axis=1)).all()
+    for exclusive in (False, True):
+        check_scan(device, x, "sum", 1, exclusive=exclusive)
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_along_the_first_axis(device: Device, kernel: str) -> None:
     for operator in ("sum", "product"):
@@ -556,18 +568,27 @@ def every_other(length: int, dtype: str) -> NDArray[Any]:
     return x
 
 
-def leaving(way: str, length: int) -> NDArray[np.float32]:
-    """Return a slice of which the span of number 2 leaves the range of products, in a tile in its middle.
+LEAVING = {
+    "rising": (100, 100, -100, 0),
+    "sinking": (-90, -90, 90, 0),
+    "rising inside": (20, 60, 60, -120),
+    "sinking inside": (-20, -60, -60, 120),
+}
+"""Powers of two, of an element in the first span, and of one in each of three tiles of the span of number 2."""
 
-    Where it rises or sinks, that takes what comes before the span, too; then it comes back.
+
+def leaving(way: str, length: int) -> NDArray[np.float32]:
+    """Return a slice whose product leaves the range in one tile of a span, and would come back.
+
+    It takes what comes before the span, and perhaps what comes before the tile inside the span; "late infinity" takes
+    neither.
     """
     x = numbers((length,), "float32", "product")
     place = 2 * SPAN + 5 * TILE
     if way == "late infinity":
         x[place] = np.inf
     else:
-        power = 100 if way == "rising" else -90
-        x[7], x[place], x[place + TILE] = np.float32(2) ** np.array([power, power, -power])
+        x[[7, place, place + TILE, place + 2 * TILE]] = np.float32(2) ** np.array(LEAVING[way], np.float32)
     return x
 
 
@@ -719,7 +740,7 @@ def test_a_look_back_gives_up_where_no_prefix_is_near(device: Device) -> None:
 
 
 @pytest.mark.parametrize("missing", [2, 3])
-@pytest.mark.parametrize("way", ["rising", "sinking", "late infinity"])
+@pytest.mark.parametrize("way", [*LEAVING, "late infinity"])
 def test_a_look_back_suspects_tiles_of_spans_whose_prefix_is_missing(device: Device, way: str, missing: int) -> None:
     """Their bounds and what comes before them tell that one may leave the range."""
     x = leaving(way, 4 * SPAN + 9)

@@ -21,6 +21,7 @@ from ..harness import numbers
 from ..near_underflow import KINDS, falling, near_underflow, peaks_of_products, smallest_normals
 from ..test_compensated import borders, wide
 from ..test_exceptional import (
+    LEAVING,
     barely,
     behind,
     beside,
@@ -97,6 +98,10 @@ def _near(kind: str) -> Callable[[tuple[int, ...], str, str], NDArray[Any]]:
     return make
 
 
+def _leaving(way: str) -> Callable[[tuple[int, ...], str, str], NDArray[Any]]:
+    return lambda shape, _, __: leaving(way, shape[0])
+
+
 _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "early_infinity": lambda shape, _, operator: early_infinity(shape[0] // 4096, operator),
     "events": _events,
@@ -108,9 +113,6 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "opposites": lambda shape, dtype, _: opposites(numbers((shape[0],), dtype)),
     "overflowing_span": lambda shape, _, __: overflowing_span(shape[0] // 4096),
     "pairs": lambda shape, _, __: borders(shape[1]),
-    "late_infinity": lambda shape, _, operator: leaving("late infinity", shape[0]),
-    "rising": lambda shape, _, __: leaving("rising", shape[0]),
-    "sinking": lambda shape, _, __: leaving("sinking", shape[0]),
     "loud": lambda shape, _, __: loud(shape[0] // 4096),
     "recovering": lambda shape, _, __: recovering(shape[0] // 4096),
     "ties": lambda _, __, ___: half_subnormals(),
@@ -135,6 +137,7 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "smallest_normals": lambda shape, dtype, _: smallest_normals(dtype, *shape),
     "peaks_of_products": lambda _, dtype, __: peaks_of_products(dtype),
     **{f"near {kind}": _near(kind) for kind in KINDS},
+    **{way: _leaving(way) for way in (*LEAVING, "late infinity")},
 }
 
 

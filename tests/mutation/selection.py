@@ -18,7 +18,7 @@ from dmlgpu.runtime.device import Device
 
 from ..harness import Posts
 from ..near_underflow import KINDS, kinds_of, near_underflow
-from ..test_exceptional import torn_posts, twice
+from ..test_exceptional import LEAVING, torn_posts, twice
 from ..test_float64_words import halfway
 from .cases import OUTPUT_FIRST, PACKED, BytesCase, CopyCase, own_scan
 from .trials import Trial
@@ -355,6 +355,8 @@ def _blocks() -> Iterator[_Choice]:
         yield _block(dtype, "product", (16, 48), family="peaks_of_products"), changes
     for length in range(17, 33):
         yield _block("float32", "sum", (16, length), family="ending"), changes
+    for length, exclusive in product((48, 80, 112), (False, True)):
+        yield _block("float32", "sum", (100, length), exclusive, family="ending"), changes
     for dtype, slices, length in product(("float32", "uint8", "int64"), (2, 16), (16, 48, 256)):
         name = f"monotone.{dtype}.{slices}x{length}.axis1.inclusive.increasing.packed-to-packed.auto.plain"
         yield parse(name), changes
@@ -455,7 +457,7 @@ def _missing_posts() -> Iterator[_Choice]:
     for number, operator in product((1, 3, 4, 5, 16), _OPERATORS):
         case = own_scan("numbers", "float32", operator, (18 * SPAN + 3 * TILE,), 0, "lookback")
         yield case, {"without": Posts(number), "repairs": False}
-    for family, number in product(("rising", "sinking", "late_infinity"), (2, 3)):
+    for family, number in product((*LEAVING, "late infinity"), (2, 3)):
         case = own_scan(family, "float32", "product", (4 * SPAN + 9,), 0, "lookback")
         yield case, {"without": Posts(number)}
     for number, repairs in ((63, False), (64, True)):
