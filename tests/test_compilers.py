@@ -20,6 +20,7 @@ from dmlgpu.dtypes import BOOL, ELEMENT_TYPES
 from dmlgpu.errors import ShaderError
 from dmlgpu.layout import Layout, overlap
 from dmlgpu.planning.dispatch import PipelineKey, Plan, writable_input
+from dmlgpu.planning.pieces import plan_piece, plan_totals
 from dmlgpu.planning.plan import any_placement, is_in_place, plan_problem
 from dmlgpu.planning.problem import (
     ElementwiseProblem,
@@ -31,7 +32,7 @@ from dmlgpu.planning.problem import (
     round_problem,
     scan_problem,
 )
-from dmlgpu.planning.windows import Limits
+from dmlgpu.planning.windows import TILE, Limits
 
 from .compilers import drivers
 from .compilers.__main__ import LOCAL_MEMORY, PAGE, chosen, judge, local_memory, write_local_memory
@@ -54,6 +55,7 @@ KERNELS = {
     "scan_lookback_clear",
     "scan_repair",
     "scan_rows",
+    "scan_serial_totals",
     "scan_short",
     "scan_slices",
     "scan_strips",
@@ -126,6 +128,7 @@ def draw_problem(random: Random) -> tuple[ScanProblem | ElementwiseProblem, bool
         exclusive=random.random() < 0.5,
         reverse=random.random() < 0.5,
         precision=precision,
+        monotone=operator is Operator.SUM and random.random() < 0.2,
     )
     if one_buffer and not is_in_place(problem) and overlap(source, target):
         return problem, False
@@ -152,11 +155,33 @@ def draw_plans(random: Random) -> Iterator[Plan]:
         yield writable_input(plan)
 
 
+def draw_pieces(random: Random) -> Iterator[Plan]:
+    """Plan a piece of longer slices, of sums and of maxima, and the records of its tiles."""
+    problem, _ = draw_problem(random)
+    limits = Limits(binding_bytes=2**30, offset_alignment=256, float64=random.random() < 0.5)
+    if isinstance(problem, ScanProblem):
+        sizes = (random.choice([1, 1, 2, 5]), random.choice([1, 3]) * TILE, random.choice([1, 1, 3, 64, 300]))
+        packed = Layout(sizes, (sizes[1] * sizes[2], sizes[2], 1))
+        sums = scan_problem(
+            problem.element,
+            problem.operator,
+            packed,
+            packed,
+            axis=1,
+            reverse=random.random() < 0.5,
+            precision=problem.precision,
+        )
+        for one_buffer in (False, True):
+            yield plan_piece(sums, limits, one_buffer=one_buffer, carries=None, unfinished=True).plan
+        yield plan_piece(sums.maxima, limits, one_buffer=True, carries=None, unfinished=True).plan
+        yield plan_totals(sums, limits).plan
+
+
 def test_the_pipelines_of_gpus_are_all_that_a_random_sample_of_problems_takes() -> None:
     known, taken = gpu_pipelines(), set[PipelineKey]()
     random = Random(1)
     for _ in range(DRAWS):
-        for plan in draw_plans(random):
+        for plan in (*draw_plans(random), *draw_pieces(random)):
             taken |= {one.pipeline for one in plan.passes}
     assert not taken - known, "a plan for a GPU takes pipelines that tests/compilers/pipelines.py does not find"
     assert {key.kernel for key in taken} == KERNELS
@@ -166,11 +191,12 @@ def test_the_pipelines_of_gpus_are_all_that_a_random_sample_of_problems_takes() 
 def test_the_pipelines_of_gpus() -> None:
     keys = gpu_pipelines()
     assert {key.kernel for key in keys} == KERNELS
-    pieces = {"int", "int64", "f16", "f32", "f32_compensated", "f64", "f64_words"}
+    pieces = {"int", "int64", "f16", "f32", "f32_compensated", "f64", "f64_words", "max", "max64"}
     others = {"convert", "round", "round_quads", "scan_blocks", "scan_lookback_clear", "scan_strips"}
-    of_floats = {"scan_repair", "scan_suspects"}
+    of_floats, of_maxima = {"scan_repair", "scan_suspects"}, {"max", "max64"}
     for kernel in KERNELS - others - of_floats:
-        assert {dict(key.slots)["element"] for key in keys if key.kernel == kernel} == pieces
+        expected = pieces - of_maxima if kernel == "scan_serial_totals" else pieces
+        assert {dict(key.slots)["element"] for key in keys if key.kernel == kernel} == expected
     lengths = {dict(key.constants)["slice_length"] for key in keys if key.kernel == "scan_short"}
     assert lengths == set(range(17))
     inputs = {dict(key.slots).get("input") for key in keys if key.kernel == "scan_slices"}

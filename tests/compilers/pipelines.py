@@ -10,9 +10,10 @@ from itertools import product
 from dmlgpu.dtypes import BOOL, ELEMENT_TYPES, ElementType, by_name
 from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import PipelineKey
+from dmlgpu.planning.pieces import plan_totals
 from dmlgpu.planning.plan import plan_problem
 from dmlgpu.planning.problem import Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
-from dmlgpu.planning.windows import Limits
+from dmlgpu.planning.windows import TILE, Limits
 
 __all__ = ["gpu_pipelines"]
 
@@ -29,7 +30,7 @@ _Shape = tuple[tuple[int, ...], tuple[int, ...], int]
 @cache
 def gpu_pipelines() -> frozenset[PipelineKey]:
     """Return every pipeline that a plan can ask for where a GPU computes, with 64-bit floats of its own and without."""
-    return frozenset((*_of_scans(), *_of_roundings(), *_of_conversions()))
+    return frozenset((*_of_scans(), *_of_maxima(), *_of_totals(), *_of_roundings(), *_of_conversions()))
 
 
 def _placements(
@@ -84,20 +85,48 @@ def _scan_shapes(itemsize: int) -> Iterator[_Shape]:
         yield (length,), (_LIMITS.binding_bytes // itemsize // rows,), 0
 
 
+def _arithmetic() -> Iterator[tuple[ElementType, Operator, Precision]]:
+    for element, operator in product(ELEMENT_TYPES, (Operator.SUM, Operator.PRODUCT)):
+        yield element, operator, Precision.DEFAULT
+    yield by_name("float32"), Operator.SUM, Precision.COMPENSATED
+
+
 def _of_scans() -> Iterator[PipelineKey]:
-    operators = (Operator.SUM, Operator.PRODUCT)
-    arithmetic = [(element, operator, Precision.DEFAULT) for element, operator in product(ELEMENT_TYPES, operators)]
-    arithmetic.append((by_name("float32"), Operator.SUM, Precision.COMPENSATED))
-    for element, operator, precision in arithmetic:
+    for element, operator, precision in _arithmetic():
         for (sizes, strides, axis), float64 in product(_scan_shapes(element.itemsize), _floats(element)):
             for source, target, one_buffer in _placements(sizes, strides, element.itemsize):
-                # Kernels turn slices without gaps around.
-                for reverse in (False, True) if strides[0] == sizes[axis] else (False,):
+                for reverse in _directions(sizes, strides, axis):
                     problem = scan_problem(
                         element, operator, source, target, axis=axis, reverse=reverse, precision=precision
                     )
                     plan = plan_problem(problem, replace(_LIMITS, float64=float64), one_buffer=one_buffer)
                     yield from (one.pipeline for one in plan.passes)
+
+
+def _directions(sizes: tuple[int, ...], strides: tuple[int, ...], axis: int) -> tuple[bool, ...]:
+    """Return whether to reverse: kernels turn slices without gaps around."""
+    return (False, True) if strides[0] == sizes[axis] else (False,)
+
+
+def _of_maxima() -> Iterator[PipelineKey]:
+    """Yield what follows the sums of monotone ones, which is always in place."""
+    for element in ELEMENT_TYPES:
+        for sizes, strides, axis in _scan_shapes(element.itemsize):
+            packed = Layout(sizes, strides)
+            for reverse in _directions(sizes, strides, axis):
+                problem = scan_problem(element, Operator.SUM, packed, packed, axis=axis, reverse=reverse, monotone=True)
+                plan = plan_problem(problem.maxima, _LIMITS, one_buffer=True)
+                yield from (one.pipeline for one in plan.passes)
+
+
+def _of_totals() -> Iterator[PipelineKey]:
+    """Yield what finds the records of whole tiles in chunks of Dask's arrays."""
+    cubes = ((1, TILE, 1), (4, TILE, 1), (1, TILE, 4), (4, TILE, 4))
+    for (element, operator, precision), sizes, reverse in product(_arithmetic(), cubes, (False, True)):
+        packed = Layout(sizes, (sizes[1] * sizes[2], sizes[2], 1))
+        problem = scan_problem(element, operator, packed, packed, axis=1, reverse=reverse, precision=precision)
+        for float64 in _floats(element):
+            yield from (one.pipeline for one in plan_totals(problem, replace(_LIMITS, float64=float64)).plan.passes)
 
 
 def _floats(element: ElementType) -> tuple[bool, ...]:

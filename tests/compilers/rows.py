@@ -19,6 +19,8 @@ _TYPES = {
     "f64": "float64",
     "f64_words": "float64 on words",
     "int64": "int64",
+    "max": "maximum, 8 to 32 bits",
+    "max64": "maximum, 64 bits",
 }
 _LEAST_IS_WORST = {"waves"}
 
