@@ -291,3 +291,22 @@ def peaks_of_products(dtype: str) -> NDArray[Any]:
     for place, row in enumerate(exponents):
         row[0], row[RUN + place], row[RUN + place + 1] = high - 8, 20, -20
     return np.ldexp(1.0, exponents).astype(dtype)
+
+
+def climbing_products(dtype: str) -> NDArray[Any]:
+    """Return slices in which only one result overflows, at each place of the third run: two runs before rise to it."""
+    high = np.finfo(dtype).maxexp
+    exponents = np.zeros((RUN, 4 * RUN), np.int64)
+    for place, row in enumerate(exponents):
+        row[0] = row[RUN] = (high - 8) // 2
+        row[2 * RUN + place], row[2 * RUN + place + 1] = 20, -20
+    return np.ldexp(1.0, exponents).astype(dtype)
+
+
+def lone_peaks(dtype: str, slices: int, length: int) -> NDArray[Any]:
+    """Return slices whose products are in range, and the square of their first run's is not."""
+    rng = np.random.default_rng(length)
+    exponents = np.zeros((slices, length), np.int64)
+    exponents[:, 0] = np.finfo(dtype).maxexp * 5 // 8
+    exponents[:, RUN] = -exponents[:, 0]
+    return np.ldexp(_mantissas(exponents.shape, dtype, rng), exponents).astype(dtype)

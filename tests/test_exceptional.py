@@ -569,12 +569,14 @@ def every_other(length: int, dtype: str) -> NDArray[Any]:
 
 
 LEAVING = {
-    "rising": (100, 100, -100, 0),
-    "sinking": (-90, -90, 90, 0),
-    "rising inside": (20, 60, 60, -120),
-    "sinking inside": (-20, -60, -60, 120),
+    "rising": (100, 100, 0, 0, -100),
+    "sinking": (-90, -90, 0, 0, 90),
+    "rising inside": (20, 60, 60, -60, -60),
+    "sinking inside": (-20, -60, -60, 60, 60),
 }
-"""Powers of two, of an element in the first span, and of one in each of three tiles of the span of number 2."""
+"""Powers of two: an element in the first span, and of the span of number 2 one in a tile, two in the next, one in the
+third.
+"""
 
 
 def leaving(way: str, length: int) -> NDArray[np.float32]:
@@ -588,7 +590,8 @@ def leaving(way: str, length: int) -> NDArray[np.float32]:
     if way == "late infinity":
         x[place] = np.inf
     else:
-        x[[7, place, place + TILE, place + 2 * TILE]] = np.float32(2) ** np.array(LEAVING[way], np.float32)
+        places = [7, place, place + TILE, place + TILE + 99, place + 2 * TILE + 50]
+        x[places] = np.float32(2) ** np.array(LEAVING[way], np.float32)
     return x
 
 

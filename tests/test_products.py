@@ -23,7 +23,15 @@ from .mutation.alterations import alterations
 from .mutation.bench import Bench
 from .mutation.selection import near_underflow_trials
 from .mutation.trials import Trial
-from .near_underflow import KINDS, kinds_of, near_underflow, peaks_of_products, smallest_normals
+from .near_underflow import (
+    KINDS,
+    climbing_products,
+    kinds_of,
+    lone_peaks,
+    near_underflow,
+    peaks_of_products,
+    smallest_normals,
+)
 
 FLOATS = ("float16", "float32", "float64")
 
@@ -236,9 +244,28 @@ def test_the_smallest_normal_number_is_a_zero_in_left_folds(device: Device, dtyp
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_result_that_alone_overflows(device: Device, kernel: str, dtype: str) -> None:
-    x = peaks_of_products(dtype)
-    assert np.isinf(reference.cumulative(x, "product", axis=1)[:, -1]).all()
+    for x in (peaks_of_products(dtype), climbing_products(dtype)):
+        assert np.isinf(reference.cumulative(x, "product", axis=1)[:, -1]).all()
+        check_scan(device, x, "product", 1, kernel=kernel)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_products_in_range_are_no_left_folds(device: Device, kernel: str, dtype: str) -> None:
+    """Though a run's own total goes into it twice where it is taken for what comes before."""
+    x = lone_peaks(dtype, 64, 49)
+    assert np.isfinite(reference.cumulative(x, "product", axis=1)).all()
     check_scan(device, x, "product", 1, kernel=kernel)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_run_of_a_block_goes_on_from_the_runs_before(
+    device: Device, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the two tests before, with the short slices of a GPU, which share a workgroup."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
+    for x in (peaks_of_products(dtype), climbing_products(dtype), lone_peaks(dtype, 64, 49)):
+        check_scan(device, x, "product", 1)
 
 
 @pytest.mark.combinations

@@ -18,7 +18,15 @@ from dmlgpu.layout import Layout
 from dmlgpu.planning.problem import Precision, ScanProblem
 
 from ..harness import numbers
-from ..near_underflow import KINDS, falling, near_underflow, peaks_of_products, smallest_normals
+from ..near_underflow import (
+    KINDS,
+    climbing_products,
+    falling,
+    lone_peaks,
+    near_underflow,
+    peaks_of_products,
+    smallest_normals,
+)
 from ..test_compensated import borders, wide
 from ..test_exceptional import (
     LEAVING,
@@ -135,6 +143,8 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "numbers": numbers,
     "wide": lambda shape, _, __: wide(shape),
     "smallest_normals": lambda shape, dtype, _: smallest_normals(dtype, *shape),
+    "climbing_products": lambda _, dtype, __: climbing_products(dtype),
+    "lone_peaks": lambda shape, dtype, _: lone_peaks(dtype, *shape),
     "peaks_of_products": lambda _, dtype, __: peaks_of_products(dtype),
     **{f"near {kind}": _near(kind) for kind in KINDS},
     **{way: _leaving(way) for way in (*LEAVING, "late infinity")},

@@ -178,6 +178,8 @@ def near_underflow_trials() -> Iterator[_Choice]:
             yield own_scan("smallest_normals", dtype, "product", shape, 1, "slices"), {}
         for way in KERNELS:
             yield own_scan("peaks_of_products", dtype, "product", (16, 48), 1, way), {}
+            yield own_scan("climbing_products", dtype, "product", (16, 64), 1, way), {}
+            yield own_scan("lone_peaks", dtype, "product", (64, 49), 1, way), {}
 
 
 def _compensated() -> Iterator[Case]:
@@ -353,6 +355,8 @@ def _blocks() -> Iterator[_Choice]:
     for dtype in ("float32", "float64"):
         yield _block(dtype, "product", (64, 16), family="smallest_normals"), changes
         yield _block(dtype, "product", (16, 48), family="peaks_of_products"), changes
+        yield _block(dtype, "product", (16, 64), family="climbing_products"), changes
+        yield _block(dtype, "product", (64, 49), family="lone_peaks"), changes
     for length in range(17, 33):
         yield _block("float32", "sum", (16, length), family="ending"), changes
     for length, exclusive in product((48, 80, 112), (False, True)):
