@@ -12,7 +12,7 @@
 # make fuzz    random programs and files, guided by the lines they reach; what is new goes into tests/data/fuzz
 # make mutation    alter every operator, stride, barrier and guard of the shaders in turn: what the suite notices (long)
 # make test-faults    the faults of calls, devices, files, streams and signals at every point, of which the suite has a sample
-# make test-cuttings N=1000    N random cuttings of slices, by dmlgpu.Scan and Dask, on each of three software devices (long)
+# make test-cuttings N=1000    N random cuttings of slices, by dmlgpu.Scan and Dask, on each device of 'make matrix' (long)
 # make test-tint    every shader and a sample of the cases through Tint, the other compiler of WGSL
 # make test-array-api ARRAY_API_TESTS=FOLDER    the array API's own tests of what dmlgpu has, from a checkout of that suite
 # make gpu-compilers    every pipeline of GPUs through AMD's, NVIDIA's and Direct3D 12's compilers; no GPU is needed (long)
@@ -37,6 +37,7 @@ MESA25_TESTS := tests/test_scan_kernels.py::test_windows $(foreach name,exceptio
 # What this machine's user has measured by `dmlgpu tune` changes no test.
 export DMLGPU_TUNING := off
 
+ON_SWIFTSHADER := DMLGPU_ADAPTER=SwiftShader VK_DRIVER_FILES=$(CURDIR)/.cache/swiftshader/vk_swiftshader_icd.json
 ON_MESA25 := DMLGPU_ADAPTER=Vulkan VK_DRIVER_FILES=$(CURDIR)/.cache/mesa25/lavapipe.json \
 	LD_LIBRARY_PATH=$(CURDIR)/.cache/mesa25/usr/lib/$(shell uname -m)-linux-gnu
 
@@ -86,8 +87,8 @@ test-cuttings: swiftshader setup-test
 	@DMLGPU_ADAPTER=OpenGL $(PYTHON) scripts/set_up.py test
 	$(VENV_BIN)/python -m pytest $(CUTTING_TESTS) $(PYTEST_ARGS)
 	DMLGPU_ADAPTER=OpenGL $(VENV_BIN)/python -m pytest $(CUTTING_TESTS) $(PYTEST_ARGS)
-	VK_DRIVER_FILES=$(CURDIR)/.cache/swiftshader/vk_swiftshader_icd.json DMLGPU_ADAPTER=SwiftShader \
-		$(VENV_BIN)/python -m pytest $(CUTTING_TESTS) $(PYTEST_ARGS)
+	$(ON_SWIFTSHADER) $(VENV_BIN)/python -m pytest $(CUTTING_TESTS) $(PYTEST_ARGS)
+	$(ON_SWIFTSHADER) $(VENV_BIN)/python scripts/on_dawn.py pytest $(CUTTING_TESTS) $(PYTEST_ARGS)
 
 test-mesa25: verify-mesa25
 	$(ON_MESA25) $(VENV_BIN)/python -m pytest $(MESA25_TESTS) $(PYTEST_ARGS)
