@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from dmlgpu.cli import console
 from dmlgpu.runtime import device as device_module
 from dmlgpu.runtime.device import Device, default_device
 from dmlgpu.runtime.wgpu_private import DEFAULT_LIMITS
@@ -23,6 +24,9 @@ os.environ["DMLGPU_TUNING"] = "off"
 # No test depends on how long it takes: a busy machine makes any example slow.
 settings.register_profile("without deadlines", deadline=None)
 settings.load_profile("without deadlines")
+
+# Nor do lines of progress come that no test asks for: on a slow machine one of half a minute would be among the output.
+console._LINE_SECONDS = float("inf")
 
 # A shell without job control has its background jobs ignore SIGINT and SIGQUIT, and nohup SIGHUP. The processes that
 # tests start would inherit that.

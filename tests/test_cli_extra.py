@@ -152,6 +152,7 @@ class TestProgress:
         if not has_rich:
             monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
             monkeypatch.setattr(console, "_bar", missing_library)
+        monkeypatch.setattr(console, "_LINE_SECONDS", 30.0)
         now = 1000.0
         monkeypatch.setattr(console.time, "monotonic", lambda: now)
         with Progress(1000, "case") as many, Progress(10, "row") as few:
