@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from dmlgpu.cli.console import CommandError
 from dmlgpu.cli.pipeline import reading_ahead, writing_behind
 from dmlgpu.cli.signals import raise_interrupt, removed_by_signals
 from dmlgpu.cli.stream import Task
-from dmlgpu.cli.table_stream import Place, stream_table
+from dmlgpu.cli.table_stream import Place, Sink, stream_table
 
 LONG = 60.0
 """Seconds after which something does not come any more."""
@@ -177,9 +177,7 @@ class Rows:
         return array
 
     @contextmanager
-    def writer(
-        self, file: IO[bytes], types: Mapping[int, np.dtype[Any]], *, head: bool, identity: bool
-    ) -> Iterator[Any]:
+    def writer(self, file: Sink, types: Mapping[int, np.dtype[Any]], *, head: bool, identity: bool) -> Iterator[Any]:
         def write(columns: Sequence[Any]) -> None:
             i = int(columns[0].item())
             assert self.computed[min(i + 1, 2)].wait(LONG)

@@ -29,7 +29,7 @@ from .numerals import CODE, NUMBER, Pattern, floats_of, numbers_of, other_than_n
 from .pipeline import reading_ahead
 from .raw_files import RawFile, reading, trying_to
 from .table import Column, Dialect, Table, chosen_columns
-from .table_stream import Cells, Place, Text, Writer
+from .table_stream import Cells, Place, Sink, Text, Writer
 
 __all__ = ["open_blocks", "read_table", "write_table"]
 
@@ -283,9 +283,7 @@ class _CsvBlocks:
             yield here, cells
 
     @contextmanager
-    def writer(
-        self, file: IO[bytes], types: Mapping[int, np.dtype[Any]], *, head: bool, identity: bool
-    ) -> Iterator[Writer]:
+    def writer(self, file: Sink, types: Mapping[int, np.dtype[Any]], *, head: bool, identity: bool) -> Iterator[Writer]:
         """Return what writes a table like this one."""
         assert self._dialect is not None
         first = self._first
@@ -457,7 +455,7 @@ def write_table(file: IO[bytes], table: Table) -> None:
 class _Rows:
     """Writes rows of text, after the mark and the header if there are any."""
 
-    def __init__(self, file: IO[bytes], dialect: Dialect, header: Sequence[str] | None, quoted: bool) -> None:
+    def __init__(self, file: Sink, dialect: Dialect, header: Sequence[str] | None, quoted: bool) -> None:
         self._file, self._text = file, io.StringIO(newline="")
         self._dialect, self._quoted = dialect, quoted
         self._writer = csv.writer(

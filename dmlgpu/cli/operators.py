@@ -379,7 +379,7 @@ def _run_blocks(source: Path, kind: Format, target: Path, arguments: Namespace) 
     """Compute a file block by block; return what the result is."""
     memory = arguments.memory or _MEMORY
     if kind in ("csv", "parquet"):
-        from .table_stream import stream_table
+        from .table_stream import stream_table, stream_text
 
         options = [arguments.columns, arguments.missing]
         if kind == "parquet":
@@ -388,8 +388,10 @@ def _run_blocks(source: Path, kind: Format, target: Path, arguments: Namespace) 
             options.insert(0, arguments.header)
         table = _table_files(kind).open_blocks(source, memory, *options)
         task, device = _task(arguments, *_TABLE_OPTIONS)
-        resume = arguments.resume if kind == "csv" else None
-        return stream_table(table, target, task, arguments.command != "round", resume), device
+        scans = arguments.command != "round"
+        if kind == "csv":
+            return stream_text(table, target, task, scans, arguments.resume), device
+        return stream_table(table, target, task, scans), device
     _refuse_table_options(source, arguments)
     task, device = _task(arguments)
     scans = arguments.command != "round"

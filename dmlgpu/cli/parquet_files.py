@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .console import CommandError
 from .raw_files import AT_ONCE, buffered, reading
 from .table import Column, Dialect, Table, chosen_columns
-from .table_stream import Blocks, Cells, Place, Writer
+from .table_stream import Blocks, Cells, Place, Sink, Writer
 
 __all__ = ["open_blocks", "read_table", "table_bytes", "write_table"]
 
@@ -201,9 +201,7 @@ class _ParquetBlocks:
             first += batch.num_rows
 
     @contextmanager
-    def writer(
-        self, file: IO[bytes], types: Mapping[int, np.dtype[Any]], *, head: bool, identity: bool
-    ) -> Iterator[Writer]:
+    def writer(self, file: Sink, types: Mapping[int, np.dtype[Any]], *, head: bool, identity: bool) -> Iterator[Writer]:
         """Return what writes a table like this one, whose columns of numbers have other types."""
         schema = pyarrow.schema(
             [

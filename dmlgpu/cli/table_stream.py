@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow
@@ -21,12 +21,19 @@ from .records import SLOT, Keeper, Output
 from .replacement import continuing, replacing
 from .stream import Task, writing
 
-__all__ = ["Blocks", "Cells", "Place", "Text", "Writer", "stream_table"]
+__all__ = ["Blocks", "Cells", "Place", "Sink", "Text", "Writer", "stream_table", "stream_text"]
 
 Cells = Any
 """Of a column: an array of numbers, or a pyarrow.ChunkedArray of what is kept."""
 Writer = Callable[[Sequence[Cells]], None]
 """Writes rows, given as the cells of each column."""
+
+
+class Sink(Protocol):
+    """Where a table is written, from its beginning to its end."""
+
+    def write(self, data: bytes, /) -> int:
+        """Write what comes next."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +72,13 @@ class Blocks(Protocol):
         """Yield rows, one block after the other, from one of the places that were yielded before or the beginning."""
 
     def writer(
-        self, file: IO[bytes], types: Mapping[int, np.dtype[Any]], *, head: bool, identity: bool
+        self, file: Sink, types: Mapping[int, np.dtype[Any]], *, head: bool, identity: bool
     ) -> AbstractContextManager[Writer]:
         """Return what writes a table like this one, whose columns of numbers have other types.
 
         Parameters
         ----------
-        file : file
+        file : Sink
             Where to write.
         types : mapping of int to numpy.dtype
             The types of the columns of numbers, by their positions.
@@ -106,9 +113,7 @@ class _Done:
     states: Sequence[bytes] = ()
 
 
-def stream_table(
-    source: AbstractContextManager[Blocks], target: Path, task: Task, scans: bool, resume: bool | None = None
-) -> str:
+def stream_table(source: AbstractContextManager[Blocks], target: Path, task: Task, scans: bool) -> str:
     """Compute the columns of numbers of a table some rows at a time, and write them with the others to another file.
 
     Parameters
@@ -121,58 +126,78 @@ def stream_table(
         What to compute, down the columns.
     scans : bool
         Whether it is a scan, and not done to each number by itself.
-    resume : bool, optional
-        As for `stream`; by default the format is one whose files are only written as a whole.
 
     Returns
     -------
     str
         How many rows and columns there are.
     """
-    opened = replacing(target) if resume is None else continuing(target, resume=resume)
-    with opened as file, source as table:
-        # Of no element: for the type of the result, and for errors in options.
-        types = {i: task.compute(np.empty((0, 1, 1), dtype), 1).dtype for i, dtype in table.numbers.items()}
+    with replacing(target) as file, source as table:
+        work = _Work(table, task, scans, _types(table, task), _Done())
         with writing(target):
-            kept = None if resume is None else _Kept(cast(RawFile, file), cast(Text, table), types, task)
-            done = _Done() if kept is None else kept.begin(target, resume is True)
+            _stream(table, file, work, Place(), None)
+    return _described(table, task)
+
+
+def stream_text(source: AbstractContextManager[Text], target: Path, task: Task, scans: bool, resume: bool) -> str:
+    """Compute a table as `stream_table` does, in a way that can be gone on with after a kill.
+
+    Parameters
+    ----------
+    source, target, task, scans
+        As for `stream_table`.
+    resume : bool
+        As for `stream`.
+    """
+    with continuing(target, resume=resume) as file, source as table, writing(target):
+        types = _types(table, task)
+        kept = _Kept(file, table, types, task)
+        done = kept.begin(target, resume)
         if done.rows:
             note(f"going on after {100 * done.rows // table.rows} % of {table.path}")
-        work = _Work(table, task, scans, types, done)
-        places: list[Place] = []
+        _stream(table, kept, _Work(table, task, scans, types, done), done.place, kept)
+        kept.end()
+    return _described(table, task)
 
-        def write(step: Sequence[Cells] | _Done) -> None:
-            if not isinstance(step, _Done):
-                write_rows(step)
-            elif kept is not None:
-                kept.keep(step)
 
-        with (
-            Progress(table.size, "byte", table.size * done.rows // table.rows) as progress,
-            writing(target),
-            table.writer(
-                cast(IO[bytes], kept or file), types, head=not done.rows, identity=task.initial is not None
-            ) as write_rows,
-            reading_ahead(table.blocks(done.place)) as following,
-            writing_behind(write) as put,
-        ):
-            for place, columns in following:
-                places.append(place)
-                for rows in work.push([cells[max(done.rows - place.rows, 0) :] for cells in columns]):
-                    put(rows)
-                    del rows
-                while len(places) > 1 and places[1].rows <= work.rows:
-                    del places[0]
-                if kept is not None and work.rows and kept.keeper.is_due():
-                    put(_Done(work.rows, places[0], work.states))
-                progress.show(table.size * work.rows // table.rows, str(table.path))
-                del columns  # before the wait for the next block
-            for rows in work.finish():
-                put(rows)
-        if kept is not None:
-            with writing(target):
-                kept.end()
+def _described(table: Blocks, task: Task) -> str:
     return f"{count(table.rows + (task.initial is not None), 'row')} of {count(table.columns, 'column')}"
+
+
+def _types(table: Blocks, task: Task) -> dict[int, np.dtype[Any]]:
+    """Return the types of results; raise the errors that options have."""
+    return {i: task.compute(np.empty((0, 1, 1), dtype), 1).dtype for i, dtype in table.numbers.items()}
+
+
+def _stream(table: Blocks, file: Sink, work: _Work, begin: Place, kept: _Kept | None) -> None:
+    """Read, compute and write the blocks from one on."""
+    places: list[Place] = []
+
+    def write(step: Sequence[Cells] | _Done) -> None:
+        if not isinstance(step, _Done):
+            write_rows(step)
+        elif kept is not None:
+            kept.keep(step)
+
+    with (
+        Progress(table.size, "byte", table.size * work.rows // table.rows) as progress,
+        table.writer(file, work.types, head=not work.rows, identity=work.task.initial is not None) as write_rows,
+        reading_ahead(table.blocks(begin)) as following,
+        writing_behind(write) as put,
+    ):
+        for place, columns in following:
+            places.append(place)
+            for rows in work.push([cells[max(work.rows - place.rows, 0) :] for cells in columns]):
+                put(rows)
+                del rows
+            while len(places) > 1 and places[1].rows <= work.rows:
+                del places[0]
+            if kept is not None and work.rows and kept.keeper.is_due():
+                put(_Done(work.rows, places[0], work.states))
+            progress.show(table.size * work.rows // table.rows, str(table.path))
+            del columns  # before the wait for the next block
+        for rows in work.finish():
+            put(rows)
 
 
 class _Kept:
@@ -223,12 +248,16 @@ class _Work:
 
     Attributes
     ----------
+    task : Task
+        What to compute.
+    types : mapping of int to numpy.dtype
+        The types of results, by the positions of their columns.
     rows : int
         How many rows are done.
     """
 
     def __init__(self, table: Blocks, task: Task, scans: bool, types: Mapping[int, np.dtype[Any]], done: _Done) -> None:
-        self._task, self._types = task, types
+        self.task, self.types = task, types
         kinds = sorted(set(table.numbers.values()), key=str)
         self._groups = [[i for i, dtype in table.numbers.items() if dtype == each] for each in kinds]
         states: Sequence[bytes | None] = done.states or [None] * len(self._groups)
@@ -266,7 +295,7 @@ class _Work:
         for k, group in enumerate(self._groups):
             stacked = np.column_stack([columns[i] for i in group])[None]
             if self._scans is None:
-                made = self._task.compute(stacked, 1)
+                made = self.task.compute(stacked, 1)
             else:
                 pushed = self._scans[k].push(stacked)
                 assert isinstance(pushed, np.ndarray)
@@ -279,8 +308,8 @@ class _Work:
         """Return the row of the identity, in which cells that are kept are empty."""
         row: list[Cells] = []
         for i, cells in enumerate(columns):
-            if i in self._types:
-                row.append(np.full(1, initial, self._types[i]))
+            if i in self.types:
+                row.append(np.full(1, initial, self.types[i]))
             else:
                 gap = pyarrow.nulls(1, cells.type) if cells.type != pyarrow.string() else pyarrow.array([""])
                 row.append(pyarrow.chunked_array([gap]))
