@@ -78,13 +78,16 @@ class RawFile(io.RawIOBase):
     def read(self, size: int = -1, /) -> bytes:
         """Read as much as the system gives, but no more than `size`; all that is left if it is negative."""
         # What is inherited makes two copies of it.
-        return super().read(size) or b"" if size < 0 else os.read(self._descriptor, min(size, AT_ONCE))
+        return super().read(size) or b"" if size < 0 else self._piece(size)
 
     def readinto(self, buffer: Any) -> int:
         """Read as much as the system gives, and return how much."""
-        piece = os.read(self._descriptor, min(len(buffer), AT_ONCE))
+        piece = self._piece(len(buffer))
         buffer[: len(piece)] = piece
         return len(piece)
+
+    def _piece(self, size: int) -> bytes:
+        return os.read(self._descriptor, min(size, AT_ONCE))
 
     def write(self, data: Any) -> int:
         """Write all of the data, unlike the files that this stands for."""
@@ -108,9 +111,9 @@ class _Input(RawFile):
         super().__init__(descriptor, owned=owned)
         self._name = name
 
-    def readinto(self, buffer: Any) -> int:
+    def _piece(self, size: int) -> bytes:
         with trying_to("read", self._name):
-            return super().readinto(buffer)
+            return super()._piece(size)
 
 
 @contextmanager

@@ -283,9 +283,9 @@ class _Spool(RawFile):
         except OSError as error:
             raise self.full(error) from error
 
-    def readinto(self, buffer: Any) -> int:
+    def _piece(self, size: int) -> bytes:
         with trying_to("read", f"a temporary file in {tempfile.gettempdir()}"):
-            return super().readinto(buffer)
+            return super()._piece(size)
 
     @staticmethod
     def full(error: OSError) -> CommandError:
