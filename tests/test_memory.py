@@ -74,12 +74,15 @@ def errors(device: Device) -> None:
 def test_calls_leave_nothing_behind(device: Device, call: Callable[[Device], None]) -> None:
     for _ in range(50):
         call(device)
-    before, size = state(device), resident()
-    for _ in range(CALLS):
-        call(device)
-    assert state(device) == before
+    before, growth = state(device), []
+    for _ in range(3):  # a leak shows in each; a driver or an allocator that takes memory once does not
+        size = resident()
+        for _ in range(CALLS):
+            call(device)
+        growth.append(resident() - size)
+        assert state(device) == before
     # A leak of 4 KiB a call would show; allocators may keep some.
-    assert resident() - size < 2**20 + 1024 * CALLS
+    assert min(growth) < 2**20 + 1024 * CALLS
 
 
 def test_calls_of_ever_new_sizes_are_bounded(device: Device) -> None:
