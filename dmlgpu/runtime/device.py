@@ -81,7 +81,7 @@ def named(error: wgpu.GPUError, summary: str) -> DmlGpuError:
     if is_out_of_memory(error):
         return DeviceMemoryError(
             f"the device {summary!r} is out of memory: {said(error)}; release arrays that are no longer needed, or "
-            "scan in pieces with dmlgpu.Scan"
+            "scan in pieces with dmlgpu.Scan (docs/large.md)"
         )
     return DeviceError(
         f"wgpu refuses what the device {summary!r} is to do, which is a mistake of this package, of wgpu or of the "

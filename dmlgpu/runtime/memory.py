@@ -65,7 +65,7 @@ def create_buffer(gpu_device: Any, nbytes: int, usage: int, *, size: int = 0, ma
     if size > limit:
         raise DeviceMemoryError(
             f"an array of {shown(nbytes)} bytes is larger than the device's largest buffer ({limit} bytes): scan it "
-            "in pieces with dmlgpu.Scan, work on it in parts, or choose another device"
+            "in pieces with dmlgpu.Scan (docs/large.md), work on it in parts, or choose another device"
         )
     try:
         return gpu_device.create_buffer(size=size, usage=usage, mapped_at_creation=mapped)
@@ -74,7 +74,7 @@ def create_buffer(gpu_device: Any, nbytes: int, usage: int, *, size: int = 0, ma
             raise
         raise DeviceMemoryError(
             f"the device has no room for {nbytes} bytes: release arrays that are no longer needed, or scan in pieces "
-            "with dmlgpu.Scan"
+            "with dmlgpu.Scan (docs/large.md)"
         ) from error
 
 
