@@ -7,7 +7,8 @@
 // Bindings: 0 params, 1 input (absent in place, for integers), 2 output, 3 state: of floats a word a column; 8 a column
 // where there is more than a tile or a window.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes (4, 8 or 16), columns.
-// Bytes moved: one read and one write an element.
+// Bytes moved: one read and one write an element; of rows that begin inside words also a read of a strip's first and
+// last word of each.
 
 // Invocations beside each other; those below each have the next run.
 override lanes: u32 = 16u;

@@ -65,8 +65,6 @@ class Columns:
             fields = {}
             if self.together:
                 fields["grid_width"] = ceil_div(bound.window.slices, self.width * self.together)
-            else:
-                fields["across"] = bound.window.batch[-1].size if bound.window.batch else 1
             yield planner.make_pass(
                 self.kernel, bound, self.access, slots=self.slots, constants=self.constants, fields=fields
             )

@@ -119,6 +119,16 @@ class Work:
         return self.fields["tiles"]
 
     @property
+    def in_cell(self) -> int:
+        """The slices that an invocation of a strip has as one: the integers of a word."""
+        return 1 if self.slots["cells"].endswith("halves") else 32 >> min(5, self.constants["output_log2_bits"])
+
+    @property
+    def is_unaligned(self) -> bool:
+        """Whether it is strips whose words begin anywhere in words of memory."""
+        return self.slots.get("cells", "").startswith("unaligned")
+
+    @property
     def all_tiles(self) -> int:
         """The tiles of all slices."""
         return self.count * self.tiles
@@ -292,10 +302,9 @@ def _strip_steps(work: Work) -> int:
 
 
 def _strips(work: Work) -> int:
-    in_word = 1 if work.slots["cells"].endswith("halves") else 32 >> min(5, work.constants["output_log2_bits"])
-    width = work.constants["lanes"] * work.constants["columns"] * in_word
+    width = work.constants["lanes"] * work.constants["columns"] * work.in_cell
     # Words that begin anywhere end with the slices that are neighbours; others go on without a gap.
-    across = work.fields["across"] if work.slots["cells"].startswith("unaligned") else work.count
+    across = work.fields["across"] if work.is_unaligned else work.count
     return work.count // across * ceil_div(across, width)
 
 

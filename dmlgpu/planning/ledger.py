@@ -274,11 +274,6 @@ def _band_links(work: Work) -> int:
     return work.length * bands
 
 
-def _in_cell(work: Work) -> int:
-    """Return the slices that an invocation of a strip has as one: the integers of a word."""
-    return 1 if work.slots["cells"].endswith("halves") else 32 >> min(5, work.constants["output_log2_bits"])
-
-
 def _strip(work: Work) -> Iterator[tuple[int, int]]:
     lanes, apart = work.constants["lanes"], _across(work)
     for lane in range(256):
@@ -314,7 +309,7 @@ def _row_words(one: Pass, tensor: str) -> tuple[int, int]:
 def _strip_words(work: Work) -> tuple[int, int]:
     """Return the words of which tiles are exceptional, and of carries between windows."""
     told = work.count if work.folds == 2 else 0
-    carries = 3 * work.accumulator_words * work.count // _in_cell(work)
+    carries = 3 * work.accumulator_words * work.count // work.in_cell
     return (told + carries) * work.fields["resume"], told + carries * work.fields["suspend"]
 
 
@@ -361,7 +356,7 @@ _ROWS: Final[Mapping[str, _Entry]] = {
         lanes=lambda _: 256,
         starts=_strip,
         words=_strip_words,
-        ahead=lambda w: RUN * w.constants["columns"] * _in_cell(w),
+        ahead=lambda w: RUN * w.constants["columns"] * w.in_cell,
     ),
     "scan_suspects": _Entry(lanes=lambda _: 64, starts=None, words=lambda w: (w.count, 0), links=lambda _: 1),
     "scan_elements": _Entry(
@@ -398,20 +393,9 @@ def figures_of(one: Pass) -> Figures:
     read, written, lane_bytes = _WORD_BYTES * state_read, _WORD_BYTES * state_written, 0
     sectors: tuple[Sectors | None, Sectors | None] = (None, None)
     if row.starts is not None:
-        itemsizes = [1 << work.constants[f"{tensor}_log2_bits"] >> 3 for tensor in ("input", "output")]
-        is_unaligned = work.slots.get("cells", "").startswith("unaligned")
-        if is_unaligned:
-            words, shared = _row_words(one, "output")
-            is_in_output = work.slots["input"].startswith("in_output")
-            read += _WORD_BYTES * (_row_words(one, "input")[0] + (0 if is_in_output else shared))
-            written += _WORD_BYTES * words
-        else:
-            read += row.reads(work) * one.elements * itemsizes[0]
-            written += row.writes(work) * one.elements * itemsizes[1]
-        is_put_in = work.slots["output"] == "packed" and _stored_at_once(work) == 1 and not is_unaligned
-        if is_put_in and not work.slots["input"].startswith("in_output"):
-            read += row.writes(work) * one.elements * itemsizes[1]  # the words that elements are put into
-        lane_bytes = row.ahead(work) * itemsizes[0]
+        of_elements = _bytes_of_tensors(one, row, work)
+        read, written = read + of_elements[0], written + of_elements[1]
+        lane_bytes = row.ahead(work) << work.constants["input_log2_bits"] >> 3
         sectors = _sectors(one)
         if not row.writes(work):
             sectors = (sectors[0], None)
@@ -426,6 +410,21 @@ def figures_of(one: Pass) -> Figures:
         lane_bytes=lane_bytes,
         serial_links=steps(_Ordinary(work.fields, work.constants, work.slots)),
     )
+
+
+def _bytes_of_tensors(one: Pass, row: _Entry, work: Work) -> tuple[int, int]:
+    """Return the bytes of tensors that a pass reads and writes, those among them that others have a part of, too."""
+    if work.is_unaligned:
+        words, shared = _row_words(one, "output")
+        read, written, put_in = (_WORD_BYTES * n for n in (_row_words(one, "input")[0], words, shared))
+    else:
+        itemsizes = [1 << work.constants[f"{tensor}_log2_bits"] >> 3 for tensor in ("input", "output")]
+        read = row.reads(work) * one.elements * itemsizes[0]
+        written = row.writes(work) * one.elements * itemsizes[1]
+        put_in = written if work.slots["output"] == "packed" and _stored_at_once(work) == 1 else 0
+    if work.slots["input"].startswith("in_output"):
+        return read, written
+    return read + put_in, written  # the words that elements are put into are read, too
 
 
 class _Ordinary(Work):
@@ -524,14 +523,14 @@ def _across(work: Work) -> int:
     if "rows" in work.slots:
         return work.constants["columns"]
     if "cells" in work.slots:
-        return _in_cell(work) * (1 if work.slots["cells"] == "words" else work.constants["columns"])
+        return work.in_cell * (1 if work.slots["cells"] == "words" else work.constants["columns"])
     return _band_columns(work) if "vectors" in work.constants else 1
 
 
 def _cells(work: Work) -> tuple[int, ...]:
     """Return how many slices from its first one those are that an invocation has beside it, not adjacent."""
     if work.slots.get("cells") == "words" and work.constants["columns"] == 2:
-        return 0, work.constants["lanes"] * _in_cell(work)
+        return 0, work.constants["lanes"] * work.in_cell
     return (0,)
 
 

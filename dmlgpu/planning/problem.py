@@ -28,6 +28,7 @@ __all__ = [
     "Precision",
     "RoundingMode",
     "ScanProblem",
+    "across",
     "check_monotone",
     "check_precision",
     "convert_problem",
@@ -95,6 +96,11 @@ class Dimension:
 def is_side_by_side(batch: Sequence[Dimension], axis: Dimension) -> bool:
     """Whether neighbours in memory belong to different slices, of a problem or of a part of it."""
     return bool(batch) and abs(batch[-1].output_stride) < abs(axis.output_stride)
+
+
+def across(batch: Sequence[Dimension]) -> int:
+    """Return how many slices of a problem, or of a part of it, are neighbours in memory before a gap."""
+    return batch[-1].size if batch else 1
 
 
 @dataclass(frozen=True)
@@ -167,7 +173,7 @@ class ScanProblem:
     @property
     def across(self) -> int:
         """How many slices are neighbours in memory before a gap, where slices are side by side."""
-        return self.batch[-1].size if self.batch else 1
+        return across(self.batch)
 
     def is_in_words(self, float64: bool) -> bool:
         """Whether elements are computed on 32-bit words, for a device that may have 64-bit floats."""

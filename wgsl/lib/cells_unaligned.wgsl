@@ -12,6 +12,7 @@ fn first_cell(words: vec2<u32>) -> Accumulator {
     return decode(words);
 }
 
+// There is none: strips of these have one cell an invocation.
 fn second_cell(words: vec2<u32>) -> Accumulator {
     return decode(words);
 }
