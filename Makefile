@@ -12,7 +12,8 @@
 # make fuzz    random programs and files, guided by the lines they reach; what is new goes into tests/data/fuzz
 # make mutation    alter every operator, stride, barrier and guard of the shaders in turn: what the suite notices (long)
 # make test-faults    the faults of calls, devices, files, streams and signals at every point, of which the suite has a sample
-# make test-cuttings N=1000    N random cuttings of slices, by dmlgpu.Scan and Dask, on each device of 'make matrix' (long)
+# make test-cuttings N=1000 FIRST=0    N random cuttings of slices from number FIRST on, by dmlgpu.Scan and Dask, on each
+#     device of 'make matrix' (long)
 # make test-tint    every shader and a sample of the cases through Tint, the other compiler of WGSL
 # make test-array-api ARRAY_API_TESTS=FOLDER    the array API's own tests of what dmlgpu has, from a checkout of that suite
 # make gpu-compilers    every pipeline of GPUs through AMD's, NVIDIA's and Direct3D 12's compilers; no GPU is needed (long)
@@ -81,6 +82,8 @@ test-array-api: setup-test
 
 CUTTING_TESTS := tests/test_pieces.py tests/test_dask.py -k "any_cutting or any_chunks"
 N ?= 1000
+FIRST ?= 0
+test-cuttings: export DMLGPU_FIRST_DRAW := $(FIRST)
 test-cuttings: export DMLGPU_PIECES_DRAWS := $(N)
 test-cuttings: export DMLGPU_DASK_DRAWS := $(N)
 test-cuttings: swiftshader setup-test
