@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import pickle
 from collections.abc import Iterator
@@ -311,6 +313,47 @@ def test_damaged_states_are_refused() -> None:
     for wrong in (None, "text", 5, np.zeros(3)):
         with pytest.raises(ArrayTypeError, match=r"^state is .*; give the bytes that a Scan has as \.state$"):
             dmlgpu.Scan.resume(wrong)  # type: ignore[arg-type]
+
+
+def with_header(state: bytes, header: dict[str, Any]) -> bytes:
+    """Return a state with another header and the checksum of its own."""
+    magic, size = len(pieces._MAGIC), len(pieces._MAGIC) + 4
+    text = json.dumps(header).encode()
+    body = state[size + 4 + int.from_bytes(state[size : size + 4], "little") : -32]
+    content = state[:magic] + state[magic:size] + len(text).to_bytes(4, "little") + text + body
+    return content + hashlib.sha256(content).digest()
+
+
+def header_of(state: bytes) -> dict[str, Any]:
+    begin = len(pieces._MAGIC) + 8
+    header: dict[str, Any] = json.loads(state[begin : begin + int.from_bytes(state[begin - 4 : begin], "little")])
+    return header
+
+
+@pytest.mark.parametrize("pushed", [0, 100, 5000])
+def test_states_of_other_options_are_refused(device: dmlgpu.Device, pushed: int) -> None:
+    """Each entry that is needed is missed by name, and none that is not known is passed over."""
+    scan = dmlgpu.Scan("sum", axis=0, dtype="float64", device=device)
+    if pushed:
+        scan.push(np.ones(pushed))
+    state, header = scan.state, header_of(scan.state)
+    assert dmlgpu.Scan.resume(with_header(state, header)).state == state
+    expected = {"operator", "axis", "exclusive", "reverse", "precision", "monotone", "dtype", "length"}
+    expected |= {"sizes", "source", "carries"} if pushed else set()
+    expected |= {"device", "subnormals"} if pushed == 5000 else set()
+    assert header.keys() == expected
+    for name in header:
+        changed = with_header(state, {each: value for each, value in header.items() if each != name})
+        if name == "monotone":  # sums were not, before there was such an option
+            assert dmlgpu.Scan.resume(changed).state == state
+            continue
+        text = rf"^state lacks '{name}', needed to go on: resume it with the dmlgpu that made it$"
+        with pytest.raises(ArgumentError, match=text):
+            dmlgpu.Scan.resume(changed)
+    with pytest.raises(ArgumentError, match=r"^state lacks 'axis', 'length', needed to go on"):
+        dmlgpu.Scan.resume(with_header(state, {k: v for k, v in header.items() if k not in ("axis", "length")}))
+    with pytest.raises(ArgumentError, match=r"^state has 'modulus', unknown to this dmlgpu: resume it with"):
+        dmlgpu.Scan.resume(with_header(state, header | {"modulus": 7}))
 
 
 def test_a_device_that_treats_subnormals_in_another_way_is_refused(

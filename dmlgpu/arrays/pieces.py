@@ -35,6 +35,14 @@ _OPERATORS = {operator.value: operator for operator in (Operator.SUM, Operator.P
 _VERSION = 1
 _MAGIC = b"dmlgpu scan\n"
 _DIGEST_BYTES = 32
+_OF_ALL = frozenset({"operator", "axis", "exclusive", "reverse", "precision", "dtype", "length"})
+"""What the header of every state has."""
+_OF_PIECES = frozenset({"sizes", "source", "carries"})
+"""What it has besides once something was pushed."""
+_OF_DEVICES = frozenset({"device", "subnormals"})
+"""What it has besides once something was computed whose bits depend on the device."""
+_DEFAULTS = {"monotone": False}
+"""Options that came later, and what a state without them means."""
 
 Array = NDArray[Any] | DeviceArray
 
@@ -351,7 +359,7 @@ class Scan:
         ArrayTypeError
             If `state` is not of bytes.
         ArgumentError
-            If it is no state, of another version, or damaged.
+            If it is no state, of another version, or damaged, or lacks an option or has one that is unknown here.
 
         Examples
         --------
@@ -468,8 +476,26 @@ def _unpacked(state: bytes) -> tuple[dict[str, Any], bytes]:
         raise ArgumentError(f"state is damaged: its {len(state)} bytes do not have their checksum; read it again")
     begin = len(_MAGIC) + 8
     end = begin + int.from_bytes(numbers[4:], "little")
-    header: dict[str, Any] = json.loads(content[begin:end])
+    header: dict[str, Any] = _DEFAULTS | json.loads(content[begin:end])
+    _check_header(header)
     return header, content[end:]
+
+
+def _check_header(header: Mapping[str, Any]) -> None:
+    """Refuse a state of this version that another dmlgpu has made with fewer options, or with more."""
+    needed, known = _OF_ALL, _OF_ALL | _DEFAULTS.keys() | _OF_PIECES | _OF_DEVICES
+    if header.get("length") or header.keys() & (_OF_PIECES | _OF_DEVICES):
+        needed |= _OF_PIECES
+    if header.keys() & _OF_DEVICES:
+        needed |= _OF_DEVICES
+    faults = (
+        (needed - header.keys(), "lacks", "needed to go on"),
+        (header.keys() - known, "has", "unknown to this dmlgpu"),
+    )
+    for names, verb, reason in faults:
+        if names:
+            listed = ", ".join(map(repr, sorted(names)))
+            raise ArgumentError(f"state {verb} {listed}, {reason}: resume it with the dmlgpu that made it")
 
 
 def scan_cube(
