@@ -147,6 +147,42 @@ def test_no_task_is_larger_than_a_chunk_and_a_tile_at_each_side(device: dmlgpu.D
     assert dmlgpu.cumulative_sum(x, include_initial=True).chunks == ((1, *x.chunks[0]),)
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("operator", ["sum", "product"])
+def test_what_each_task_does_and_waits_for(operator: str, reverse: bool) -> None:
+    """In the graph that runs: a chunk's records and its scan are two tasks, and a single task folds the states."""
+    many = 5
+    x = da.from_array(np.ones((4, many * TILE), np.float32), chunks=(2, TILE))
+    (lazy,) = dask.optimize(scan(operator, x, axis=1, reverse=reverse, precision="default"))
+    tasks = {key: task for key, task in dict(lazy.dask).items() if getattr(task, "func", None) is not None}
+
+    def of(function: Any, row: int) -> dict[int, set[Any]]:
+        """What the tasks of a function wait for, by the turn of their chunk."""
+        found = {key: task.dependencies for key, task in tasks.items() if task.func is function and key[1] == row}
+        return {many - 1 - key[2] if reverse else key[2]: set(waits) for key, waits in found.items()}
+
+    def keys(function: Any, row: int) -> set[Any]:
+        return {key for key, task in tasks.items() if task.func is function and key[1] == row}
+
+    for row in range(2):
+        chunk = {turn: (x.name, row, many - 1 - turn if reverse else turn) for turn in range(many)}
+        (folded,) = keys(chunked.predicted, row)
+        assert set(tasks[folded].dependencies) == keys(chunked.records_of_chunk, row)
+        # Neither waits for another chunk's scan, so that all run side by side.
+        assert of(chunked.records_of_chunk, row) == {turn: {chunk[turn]} for turn in range(many - 1)}
+        first = {0: {chunk[0]}}
+        assert of(chunked.scan_chunk, row) == first | {turn: {chunk[turn], folded} for turn in range(1, many)}
+        chain = of(chunked._end, row) | of(chunked.end_of_chunk, row)
+        assert chain.keys() == set(range(many - 1))
+        for turn in range(1, many - 1):
+            before = chunk[turn - 1][1:]
+            assert {key for key in chain[turn] if str(key[0]).startswith("end-")} == {(f"end-{lazy.name}", *before)}
+    names = [task.func.__name__ for task in tasks.values()]
+    expected = {"records_of_chunk": many - 1, "predicted": 1, "scan_chunk": many, "_end": 1, "end_of_chunk": many - 2}
+    expected |= {"_results": 1, "settled_chunk": many - 1}
+    assert {name: names.count(name) for name in names} == {name: 2 * count for name, count in expected.items()}
+
+
 def test_nothing_is_computed_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunked, "scan_cube", None)
     monkeypatch.setattr(chunked, "records_of_cube", None)
