@@ -33,6 +33,7 @@ from dmlgpu.planning.problem import (
     ElementwiseProblem,
     Operator,
     RoundingMode,
+    ScanOptions,
     ScanProblem,
     round_problem,
     scan_problem,
@@ -229,7 +230,7 @@ def playground(contents: Contents) -> dict[str, Any]:
     def scan(dtype: str, operator: str, shape: tuple[int, ...], axis: int, exclusive: bool, reverse: bool) -> Any:
         layout = Layout.packed(shape)
         problem = scan_problem(
-            by_name(dtype), Operator(operator), layout, layout, axis=axis, exclusive=exclusive, reverse=reverse
+            by_name(dtype), Operator(operator), layout, layout, axis, ScanOptions(exclusive, reverse)
         )
         return contents.plan(problem, dict.fromkeys(("input", "output"), 4 * int(np.prod(shape))))
 

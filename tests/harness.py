@@ -13,7 +13,15 @@ from dmlgpu import dtypes, reference
 from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import Pass, Plan
 from dmlgpu.planning.kernels import LOOKBACK_HEADER_WORDS
-from dmlgpu.planning.problem import Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
+from dmlgpu.planning.problem import (
+    Operator,
+    Precision,
+    RoundingMode,
+    ScanOptions,
+    convert_problem,
+    round_problem,
+    scan_problem,
+)
 from dmlgpu.planning.windows import SPAN, TILE, Limits, SoftwareTraits
 from dmlgpu.runtime.device import Device
 
@@ -165,11 +173,8 @@ def scan(
         Operator(operator),
         source,
         target,
-        axis=axis,
-        exclusive=exclusive,
-        reverse=reverse,
-        precision=Precision.COMPENSATED if compensated else Precision.DEFAULT,
-        monotone=monotone,
+        axis,
+        ScanOptions(exclusive, reverse, Precision.COMPENSATED if compensated else Precision.DEFAULT, monotone),
     )
     return run(device, problem, x, source, target, x.dtype, kernel=kernel)
 

@@ -27,6 +27,7 @@ from dmlgpu.planning.problem import (
     Operator,
     Precision,
     RoundingMode,
+    ScanOptions,
     ScanProblem,
     convert_problem,
     round_problem,
@@ -89,9 +90,9 @@ def scans() -> Iterator[Case]:
             many = to_the_end((2**19, 24), 0, element.itemsize, element.itemsize)
             down = to_the_end((40, 3), 0, element.itemsize, element.itemsize)
             for layout, axis in ((many, 1), (down, 0)):
-                problem = scan_problem(element, Operator.PRODUCT, layout, layout, axis=axis, exclusive=True)
+                problem = scan_problem(element, Operator.PRODUCT, layout, layout, axis, ScanOptions(exclusive=True))
                 yield Case(f"{name} far {kernel} {axis}", problem, GPU, kernel=kernel)
-                problem = scan_problem(element, Operator.SUM, layout, layout, axis=axis, reverse=True)
+                problem = scan_problem(element, Operator.SUM, layout, layout, axis, ScanOptions(reverse=True))
                 yield Case(f"{name} backwards {kernel} {axis}", problem, GPU, True, kernel)
         # Adjacent slices, taken by the word or by the vector.
         columns = to_the_end((36, 2**14), 0, element.itemsize, 16)
@@ -104,13 +105,13 @@ def scans() -> Iterator[Case]:
         for width in (2**14, 520):  # of strips with more than a tile; 40 rows are too few for wide elements
             down = to_the_end((TILE + 36, width), 0, element.itemsize, 16)
             for exclusive in (False, True):
-                problem = scan_problem(element, Operator.SUM, down, down, axis=0, exclusive=exclusive)
+                problem = scan_problem(element, Operator.SUM, down, down, 0, ScanOptions(exclusive=exclusive))
                 yield Case(f"{name} strips of tiles", problem, replace(GPU, float64=True))
         if element.itemsize < 4:  # rows that begin anywhere in a word
             for sizes, axis in (((TILE + 36, 521), 0), ((7, 40, 101), 1)):
                 down = to_the_end(sizes, axis, element.itemsize, element.itemsize)
                 for exclusive in (False, True):
-                    problem = scan_problem(element, Operator.SUM, down, down, axis=axis, exclusive=exclusive)
+                    problem = scan_problem(element, Operator.SUM, down, down, axis, ScanOptions(exclusive=exclusive))
                     yield Case(f"{name} unaligned strips", problem, GPU)
                     yield Case(f"{name} unaligned strips in place", problem, GPU, True)
         # Single runs, which are packed on software devices, and windows inside tiles and runs.
@@ -144,16 +145,20 @@ def scans() -> Iterator[Case]:
             factor = max(1, MAX_BINDING_BYTES // element.itemsize // extent)
             layout = Layout(tuple(sizes), tuple(stride * factor for stride in strides))
             axis, reverse = random.randrange(len(sizes)), random.random() < 0.5
-            problem = scan_problem(element, Operator.SUM, layout, layout, axis=axis, reverse=reverse)
+            problem = scan_problem(element, Operator.SUM, layout, layout, axis, ScanOptions(reverse=reverse))
             yield Case(f"{name} random {number}", problem, random.choice((GPU, SOFTWARE)), number % 3 == 0)
     rows = to_the_end((3, TILE + 48), 0, 4, 16)
-    problem = scan_problem(by_name("float32"), Operator.SUM, rows, rows, axis=1, precision=Precision.COMPENSATED)
+    problem = scan_problem(
+        by_name("float32"), Operator.SUM, rows, rows, 1, ScanOptions(precision=Precision.COMPENSATED)
+    )
     yield from (Case(f"compensated {kernel}", problem, GPU, kernel=kernel) for kernel in KERNELS)
     for name, kernel in [*zip(cycle(TYPES), KERNELS, strict=False), *product(("float32",), KERNELS)]:
         element = by_name(name)
         for length, unit in ((TILE + 48, 16), (TILE + 35, element.itemsize)):
             rows = to_the_end((3, length), 0, element.itemsize, unit)
-            problem = scan_problem(element, Operator.SUM, rows, rows, axis=1, exclusive=unit == 16, monotone=True)
+            problem = scan_problem(
+                element, Operator.SUM, rows, rows, 1, ScanOptions(exclusive=unit == 16, monotone=True)
+            )
             yield Case(f"monotone {name} {kernel} {unit}", problem, GPU, kernel=kernel)
 
 

@@ -27,6 +27,7 @@ from dmlgpu.planning.problem import (
     Operator,
     Precision,
     RoundingMode,
+    ScanOptions,
     ScanProblem,
     convert_problem,
     round_problem,
@@ -124,11 +125,10 @@ def draw_problem(random: Random) -> tuple[ScanProblem | ElementwiseProblem, bool
         operator,
         source,
         target,
-        axis=random.randrange(len(source.sizes)),
-        exclusive=random.random() < 0.5,
-        reverse=random.random() < 0.5,
-        precision=precision,
-        monotone=operator is Operator.SUM and random.random() < 0.2,
+        random.randrange(len(source.sizes)),
+        ScanOptions(
+            random.random() < 0.5, random.random() < 0.5, precision, operator is Operator.SUM and random.random() < 0.2
+        ),
     )
     if one_buffer and not is_in_place(problem) and overlap(source, target):
         return problem, False
@@ -167,9 +167,8 @@ def draw_pieces(random: Random) -> Iterator[Plan]:
             problem.operator,
             packed,
             packed,
-            axis=1,
-            reverse=random.random() < 0.5,
-            precision=problem.precision,
+            1,
+            ScanOptions(reverse=random.random() < 0.5, precision=problem.precision),
         )
         for one_buffer in (False, True):
             yield plan_piece(sums, limits, one_buffer=one_buffer, carries=None, unfinished=True).plan

@@ -16,7 +16,7 @@ from dmlgpu.directml.rules import DIRECTML, EXTENSIONS, Source, validate_operato
 from dmlgpu.dtypes import ELEMENT_TYPES, by_name
 from dmlgpu.errors import ArrayTypeError, DirectMLError
 from dmlgpu.layout import Layout
-from dmlgpu.planning.problem import Dimension, Operator, RoundingMode, round_problem, scan_problem
+from dmlgpu.planning.problem import Dimension, Operator, RoundingMode, ScanOptions, round_problem, scan_problem
 
 from .directml_descriptions import PRODUCT, ROUND, SUM, descriptions, structs
 
@@ -396,8 +396,8 @@ def test_scan_becomes_a_problem() -> None:
         Operator.SUM,
         Layout((2, 3), (0, 2), 7),
         Layout((2, 3), (1, 2), 100),
-        axis=1,
-        exclusive=True,
+        1,
+        ScanOptions(exclusive=True),
     )
 
 
@@ -405,7 +405,7 @@ def test_decreasing_product_becomes_a_reverse_problem() -> None:
     desc = product(Axis=0, AxisDirection=dml.DML_AXIS_DIRECTION_DECREASING)
     problem = validate_operator(desc).problem()
     packed = Layout.packed((2, 3))
-    assert problem == scan_problem(by_name("float32"), Operator.PRODUCT, packed, packed, axis=0, reverse=True)
+    assert problem == scan_problem(by_name("float32"), Operator.PRODUCT, packed, packed, 0, ScanOptions(reverse=True))
     assert problem.axis == Dimension(2, -3, -3)
 
 

@@ -16,7 +16,7 @@ from dmlgpu.layout import Layout
 from dmlgpu.planning import scan as scans
 from dmlgpu.planning.dispatch import Plan
 from dmlgpu.planning.plan import KERNELS, plan_problem
-from dmlgpu.planning.problem import Operator, scan_problem
+from dmlgpu.planning.problem import Operator, ScanOptions, scan_problem
 from dmlgpu.planning.scan import ScanPlanner
 from dmlgpu.planning.windows import SPAN, TILE
 from dmlgpu.runtime.device import Device
@@ -627,7 +627,7 @@ def test_others_go_on_where_workgroups_keep_what_they_have_to_themselves(
     ):
         layout = Layout.packed(x.shape)
         element = dtypes.by_dtype(x.dtype)
-        problem = scan_problem(element, Operator(operator), layout, layout, axis=1, exclusive=both, reverse=both)
+        problem = scan_problem(element, Operator(operator), layout, layout, 1, ScanOptions(both, both))
         chunks = (len(x), window or x.shape[1])
         planner = ScanPlanner(problem, device.limits, in_place, chunks=chunks)
         plan = Plan.of(planner.passes("lookback", withhold_every))
@@ -647,7 +647,7 @@ class TestLookback:
     def plan(self, device: Device, x: NDArray[Any], operator: str, exclusive: bool, window: int) -> Plan:
         layout = Layout.packed(x.shape)
         problem = scan_problem(
-            dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, axis=1, exclusive=exclusive
+            dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, 1, ScanOptions(exclusive=exclusive)
         )
         planner = ScanPlanner(problem, device.limits, chunks=(len(x), window))
         return Plan.of(one for one in planner.passes("lookback") if "lookback" in one.pipeline.kernel)
@@ -699,7 +699,9 @@ def run_look_back(
 ) -> NDArray[Any]:
     """Run a look-back as `run_without` has it; what is not written is 7."""
     layout = Layout.packed(x.shape)
-    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, axis=0, exclusive=exclusive)
+    problem = scan_problem(
+        dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, 0, ScanOptions(exclusive=exclusive)
+    )
     plan = Plan.of(ScanPlanner(problem, device.limits, chunks=x.shape).passes("lookback"))
     with device.lock:
         source, target = device.allocate(x.nbytes), device.allocate(x.nbytes)

@@ -14,7 +14,7 @@ import dmlgpu
 from dmlgpu.errors import ArgumentError, ArrayTypeError, AxisError
 from dmlgpu.planning.explain import explain_problem
 from dmlgpu.planning.plan import plan_problem
-from dmlgpu.planning.problem import OPERATORS, problem_of
+from dmlgpu.planning.problem import OPERATORS, ScanOptions, problem_of
 from dmlgpu.planning.profiles import PROFILES
 from dmlgpu.planning.software import GpuPolicy
 from dmlgpu.runtime.device import Device
@@ -85,7 +85,7 @@ def test_in_place_may_take_other_kernels(device: Device) -> None:
 
 
 def test_a_monotone_sum_has_the_passes_of_its_maximum_too(device: Device) -> None:
-    problem, _, _ = problem_of("cumsum", (300, 5000), axis=1, exclusive=True, monotone=True)
+    problem, _, _ = problem_of("cumsum", (300, 5000), axis=1, options=ScanOptions(exclusive=True, monotone=True))
     plan = plan_problem(problem, device.limits)
     sums = dmlgpu.explain("cumsum", (300, 5000), axis=1, device=device)
     found = dmlgpu.explain("cumsum", (300, 5000), axis=1, exclusive=True, monotone=True, device=device)

@@ -22,6 +22,7 @@ from dmlgpu.planning.problem import (
     Operator,
     Precision,
     RoundingMode,
+    ScanOptions,
     ScanProblem,
     convert_problem,
     round_problem,
@@ -63,12 +64,12 @@ def scan(
     name: str, shape: tuple[int, ...], axis: int, operator: Operator = Operator.SUM, strides: Sequence[int] = ()
 ) -> ScanProblem:
     layout = Layout(shape, tuple(strides)) if strides else Layout.packed(shape)
-    return scan_problem(by_name(name), operator, layout, layout, axis=axis, exclusive=operator is Operator.SUM)
+    return scan_problem(by_name(name), operator, layout, layout, axis, ScanOptions(exclusive=operator is Operator.SUM))
 
 
 def backwards(name: str, shape: tuple[int, ...]) -> ScanProblem:
     layout = Layout.packed(shape)
-    return scan_problem(by_name(name), Operator.SUM, layout, layout, axis=1, exclusive=True, reverse=True)
+    return scan_problem(by_name(name), Operator.SUM, layout, layout, 1, ScanOptions(exclusive=True, reverse=True))
 
 
 def cases() -> list[Case]:
@@ -149,7 +150,7 @@ def cases() -> list[Case]:
         ]
     layout = Layout.packed((2, 2 * TILE))
     compensated = scan_problem(
-        by_name("float32"), Operator.SUM, layout, layout, axis=1, precision=Precision.COMPENSATED
+        by_name("float32"), Operator.SUM, layout, layout, 1, ScanOptions(precision=Precision.COMPENSATED)
     )
     return [*found, Case("compensated", compensated, kernel="lookback")]
 

@@ -20,7 +20,7 @@ from dmlgpu.errors import ArgumentError
 from dmlgpu.layout import Layout
 from dmlgpu.planning.kernels import check_pass
 from dmlgpu.planning.plan import KERNELS, plan_problem
-from dmlgpu.planning.problem import Operator, scan_problem
+from dmlgpu.planning.problem import Operator, ScanOptions, scan_problem
 from dmlgpu.planning.windows import TILE, Limits
 from dmlgpu.reference.maximum import running_maximum
 from dmlgpu.runtime.device import Device
@@ -196,7 +196,7 @@ class TestKernels:
             x[random.integers(0, x.size, 9000)] = random.choice(np.array(ends, dtype), 9000)
         x = x.reshape(-1, 16)
         layout = Layout.packed(x.shape)
-        problem = scan_problem(by_name(dtype), Operator.SUM, layout, layout, axis=1, monotone=True).maxima
+        problem = scan_problem(by_name(dtype), Operator.SUM, layout, layout, 1, ScanOptions(monotone=True)).maxima
         found = run(device, problem, x, layout, layout, x.dtype)
         assert reference.first_difference(found, folded(x)) is None
 
@@ -210,7 +210,7 @@ class TestPlans:
             source, target = Layout.packed(sizes), Layout.packed(sizes, 1_000_000)
             for one_buffer, exclusive in product((False, True), (False, True)):
                 problem = scan_problem(
-                    element, Operator.SUM, source, target, axis=axis, exclusive=exclusive, monotone=True
+                    element, Operator.SUM, source, target, axis, ScanOptions(exclusive=exclusive, monotone=True)
                 )
                 # What clears scratch memory knows of elements only how long they are.
                 passes = [
@@ -238,7 +238,7 @@ class TestPlans:
         with pytest.raises(
             ArgumentError, match=r"^monotone is True, which is for sums, while operator is 'product': leave it out$"
         ):
-            scan_problem(by_name("float32"), Operator.PRODUCT, layout, layout, axis=0, monotone=True)
+            scan_problem(by_name("float32"), Operator.PRODUCT, layout, layout, 0, ScanOptions(monotone=True))
 
 
 class TestSums:

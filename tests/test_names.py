@@ -1,4 +1,4 @@
-"""Names in backticks, in comments and docstrings of the package, are names that the package has."""
+"""Names in backticks exist, and functions have few parameters: rules for the package's own text and code."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import dmlgpu
 
 PACKAGE = Path(dmlgpu.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def names_of(source: str) -> set[str]:
@@ -57,3 +58,37 @@ def test_names_in_backticks_exist(path: Path) -> None:
 
 def test_a_name_that_is_gone_is_found() -> None:
     assert unknown("# See `Device.gone_for_good`.\n") == {"gone_for_good"}
+
+
+FACES = {*dmlgpu.__all__, "exported_operator", "cumulative"}
+"""What users call with arguments by name: the public names, what docs/export.md names, and the reference."""
+
+
+def too_many_parameters(source: str) -> list[str]:
+    """The functions and methods that have more than seven parameters, without those of faces."""
+
+    def within(node: ast.AST, outer: tuple[str, ...]) -> list[str]:
+        found = []
+        for child in ast.iter_child_nodes(node):
+            name = (*outer, child.name) if isinstance(child, ast.ClassDef | Function) else outer
+            if isinstance(child, Function) and name[0] not in FACES:
+                given = [*child.args.posonlyargs, *child.args.args, *child.args.kwonlyargs]
+                many = len([one for one in given if one.arg not in ("self", "cls")]) > 7
+                found += [".".join(name)] if many else []
+            found += within(child, name)
+        return found
+
+    return within(ast.parse(source), ())
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_functions_have_seven_parameters_at_most(path: Path) -> None:
+    assert not too_many_parameters(path.read_text(encoding="utf-8"))
+
+
+def test_a_function_with_eight_parameters_is_found() -> None:
+    many = "def many(self, a, b, c, d, /, e, f, *, g, h): ..."
+    assert too_many_parameters(many) == ["many"]
+    assert too_many_parameters(f"class Inner:\n  if True:\n    {many}") == ["Inner.many"]
+    assert not too_many_parameters(many.replace(", h", ""))
+    assert not too_many_parameters(many.replace("many", "explain"))

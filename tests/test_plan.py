@@ -22,6 +22,7 @@ from dmlgpu.planning.problem import (
     Operator,
     Precision,
     RoundingMode,
+    ScanOptions,
     ScanProblem,
     convert_problem,
     round_problem,
@@ -34,9 +35,9 @@ from .harness import changed
 F32 = by_name("float32")
 
 
-def packed_scan(sizes: tuple[int, ...], axis: int, element: str = "float32", **options: bool) -> ScanProblem:
+def packed_scan(sizes: tuple[int, ...], axis: int, element: str = "float32") -> ScanProblem:
     layout = Layout.packed(sizes)
-    return scan_problem(by_name(element), Operator.SUM, layout, layout, axis=axis, **options)
+    return scan_problem(by_name(element), Operator.SUM, layout, layout, axis=axis)
 
 
 def kernels(passes: tuple[Pass, ...]) -> list[str]:
@@ -131,7 +132,7 @@ def test_the_kernels_for_a_shape(sizes: tuple[int, ...], axis: int, expected: li
 def test_decreasing_scans_take_blocks_where_increasing_ones_do(offset: int, length: int, kernel: str) -> None:
     layout = Layout.packed((4096, length), offset)
     for reverse in (False, True):
-        problem = scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis=1, reverse=reverse)
+        problem = scan_problem(by_name("float32"), Operator.SUM, layout, layout, 1, ScanOptions(reverse=reverse))
         (one,) = plan_problem(problem, Limits()).passes
         assert one.pipeline.kernel == kernel
         assert dict(one.pipeline.constants).get("decreasing", reverse) == reverse
@@ -189,7 +190,7 @@ def test_few_slices_of_elements_that_take_long_are_cut_earlier(
 ) -> None:
     for length, expected in ((most, "scan_slices"), (most + 1, "scan_serial_tiles")):
         layout = Layout.packed((length,))
-        problem = scan_problem(by_name(element), Operator.SUM, layout, layout, axis=0, precision=precision)
+        problem = scan_problem(by_name(element), Operator.SUM, layout, layout, 0, ScanOptions(precision=precision))
         assert kernels(plan_problem(problem, Limits(software=True), one_buffer=in_place).passes)[-1] == expected
 
 
@@ -378,7 +379,7 @@ def test_plans_for_the_limits_of_adapters(sizes: list[int], data: st.DataObject)
     axis, reverse = data.draw(st.integers(0, len(sizes) - 1)), data.draw(st.booleans())
     kernel = data.draw(st.sampled_from([None, *KERNELS]))
     for target, one_buffer in ((source, False), (source, True), (after, True)):
-        problem = scan_problem(element, Operator.SUM, source, target, axis=axis, reverse=reverse)
+        problem = scan_problem(element, Operator.SUM, source, target, axis, ScanOptions(reverse=reverse))
         for one in islice(passes_of(problem, limits, one_buffer=one_buffer, kernel=kernel), 12):
             check_limits(one, limits)
         position = -(-source.extent[1] * element.itemsize // target_element.itemsize) + gap
@@ -468,7 +469,7 @@ def test_no_dispatch_comes_near_a_watchdog(kernel: str | None, element: ElementT
     precisions = list(Precision) if element.name == "float32" else [Precision.DEFAULT]
     for limit, (sizes, axis), precision, one_buffer in product(limits, shapes, precisions, (False, True)):
         layout = Layout.packed(sizes)
-        problem = scan_problem(element, Operator.SUM, layout, layout, axis=axis, precision=precision)
+        problem = scan_problem(element, Operator.SUM, layout, layout, axis, ScanOptions(precision=precision))
         passes = passes_of(problem, limit, one_buffer=one_buffer, kernel=kernel)
         for one in islice(passes, 10):  # of thousands that are no larger
             assert 0 < serial_steps(one) <= MAX_SERIAL_STEPS
@@ -526,7 +527,7 @@ def test_only_packed_slices_of_little_code_are_read_by_whole_runs() -> None:
     for sizes in ((8193, 8), (21_845, 12)):  # whole vectors
         assert kernels(plan_problem(packed_scan(sizes, 1), software).passes) == ["scan_short"]
     compensated = scan_problem(
-        by_name("float32"), Operator.SUM, packed, packed, axis=1, precision=Precision.COMPENSATED
+        by_name("float32"), Operator.SUM, packed, packed, 1, ScanOptions(precision=Precision.COMPENSATED)
     )
     assert kernels(plan_problem(compensated, software).passes) == ["scan_short"]
 
@@ -691,7 +692,9 @@ def test_every_pass_keeps_to_the_limits(
 ) -> None:
     assume(prod(sizes) <= 60_000)
     layout = Layout.packed(sizes, offset)
-    problem = scan_problem(by_name(element), Operator.SUM, layout, layout, axis=axis % len(sizes), reverse=reverse)
+    problem = scan_problem(
+        by_name(element), Operator.SUM, layout, layout, axis % len(sizes), ScanOptions(reverse=reverse)
+    )
     plan = plan_problem(problem, limits, one_buffer=one_buffer, kernel=kernel)
     itemsize = by_name(element).itemsize
     buffer_size = -(-(offset + layout.count) * itemsize // 4) * 4

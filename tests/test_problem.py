@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from dmlgpu.dtypes import ELEMENT_TYPES, by_dml_value, by_dtype, by_name, result_type
 from dmlgpu.errors import ArgumentError, ArrayTypeError, AxisError
 from dmlgpu.layout import Layout, overlap, packed_strides
-from dmlgpu.planning.problem import Dimension, Operator, RoundingMode, convert_problem, round_problem, scan_problem
+from dmlgpu.planning.problem import (
+    Dimension,
+    Operator,
+    RoundingMode,
+    ScanOptions,
+    convert_problem,
+    round_problem,
+    scan_problem,
+)
 
 from .harness import positions
 
@@ -27,7 +35,7 @@ def test_packed_dimensions_collapse_to_outer_axis_inner() -> None:
 
 def test_a_decreasing_scan_begins_at_the_highest_index_with_negated_strides() -> None:
     layout = Layout.packed((4, 10), 3)
-    problem = scan_problem(F32, Operator.PRODUCT, layout, layout, axis=-1, reverse=True, exclusive=True)
+    problem = scan_problem(F32, Operator.PRODUCT, layout, layout, -1, ScanOptions(reverse=True, exclusive=True))
     assert problem.axis == Dimension(10, -1, -1)
     assert (problem.input_offset, problem.output_offset, problem.exclusive) == (12, 12, True)
 

@@ -14,7 +14,7 @@ from dmlgpu import dtypes, reference
 from dmlgpu.layout import Layout
 from dmlgpu.planning import scan as scans
 from dmlgpu.planning.plan import KERNELS, plan_problem
-from dmlgpu.planning.problem import Operator, Precision, scan_problem
+from dmlgpu.planning.problem import Operator, Precision, ScanOptions, scan_problem
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 
@@ -324,7 +324,7 @@ def test_columns(device: Device, dtype: str, way: str, monkeypatch: pytest.Monke
         if way == "repeated":
             x = np.broadcast_to(x[:1], shape)
         problem = scan_problem(
-            dtypes.by_dtype(x.dtype), Operator(operator), source, target, axis=axis, exclusive=exclusive
+            dtypes.by_dtype(x.dtype), Operator(operator), source, target, axis, ScanOptions(exclusive=exclusive)
         )
         for one in plan_problem(problem, replace(device.limits, software=True)).passes:
             assert one.pipeline.kernel == "scan_columns"
@@ -377,7 +377,7 @@ def test_bands(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyP
         if way == "repeated":
             x = np.broadcast_to(x[:1], shape)
         element = dtypes.by_dtype(x.dtype)
-        problem = scan_problem(element, Operator(operator), source, target, axis=axis, exclusive=exclusive)
+        problem = scan_problem(element, Operator(operator), source, target, axis, ScanOptions(exclusive=exclusive))
         kernels = [one.pipeline.kernel for one in plan_problem(problem, replace(limits, float64=True)).passes]
         expected = ["scan_bands", "scan_suspects"] if element.kind == "float" else ["scan_bands_exact"]
         assert set(kernels) == set(expected)
@@ -451,7 +451,7 @@ def test_strips(device: Device, dtype: str, way: str, monkeypatch: pytest.Monkey
         if way == "repeated":
             x = np.broadcast_to(x[:1], shape)
         element = dtypes.by_dtype(x.dtype)
-        problem = scan_problem(element, Operator(operator), source, target, axis=axis, exclusive=exclusive)
+        problem = scan_problem(element, Operator(operator), source, target, axis, ScanOptions(exclusive=exclusive))
         passes = plan_problem(problem, replace(device.limits, float64=True)).passes
         is_exact = element.kind != "float"
         assert {one.pipeline.kernel for one in passes} == {"scan_strips", *([] if is_exact else ["scan_suspects"])}
@@ -474,7 +474,7 @@ def test_unaligned_strips(device: Device, dtype: str, way: str, monkeypatch: pyt
     for operator, exclusive, reverse in (("sum", False, False), ("product", True, True), ("sum", True, False)):
         x = numbers(shape, dtype, operator)
         element = dtypes.by_dtype(x.dtype)
-        problem = scan_problem(element, Operator(operator), source, target, axis=axis, exclusive=exclusive)
+        problem = scan_problem(element, Operator(operator), source, target, axis, ScanOptions(exclusive=exclusive))
         cells = dict(plan_problem(problem, device.limits).passes[0].pipeline.slots)["cells"]
         assert cells == ("unaligned_halves" if dtype == "float16" else "unaligned")
         check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
@@ -502,7 +502,7 @@ def test_strips_where_they_do_not_serve() -> None:
         layout = Layout(shape, (pitch or shape[1], 1))
         precision = Precision.COMPENSATED if options.pop("compensated", False) else Precision.DEFAULT
         limits = Limits(float64=options.pop("float64", True))
-        problem = scan_problem(dtypes.by_name(dtype), Operator.SUM, layout, layout, axis=0, precision=precision)
+        problem = scan_problem(dtypes.by_name(dtype), Operator.SUM, layout, layout, 0, ScanOptions(precision=precision))
         return {one.pipeline.kernel for one in plan_problem(problem, limits, **options).passes}
 
     for dtype in ("float32", "float16", "float64", "int32", "uint8"):

@@ -17,7 +17,15 @@ from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import PipelineKey, Plan
 from dmlgpu.planning.params import PARAMS
 from dmlgpu.planning.plan import KERNELS, plan_problem
-from dmlgpu.planning.problem import Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
+from dmlgpu.planning.problem import (
+    Operator,
+    Precision,
+    RoundingMode,
+    ScanOptions,
+    convert_problem,
+    round_problem,
+    scan_problem,
+)
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 
@@ -152,12 +160,12 @@ def pipelines_of_maxima() -> set[PipelineKey]:
     shapes = (((5, 9008), 1), ((5, 9001), 1), ((5, 16), 1), ((16, 90), 1), ((300, 1024), 0), ((21_856, 3), 1))
     for (sizes, axis), element in product(shapes, elements):
         layout = Layout.packed(sizes)
-        problem = scan_problem(element, Operator.SUM, layout, layout, axis=axis, monotone=True)
+        problem = scan_problem(element, Operator.SUM, layout, layout, axis, ScanOptions(monotone=True))
         plans.append(plan_problem(problem, Limits(software=True, float64=True)))
         plans += [plan_problem(problem, Limits(float64=True), kernel=kernel) for kernel in (None, *KERNELS)]
     far = Layout((20, 2), (1000, 1))
     for size, element in product((16_384, 80_000), elements):
-        problem = scan_problem(element, Operator.SUM, far, far, axis=0, monotone=True)
+        problem = scan_problem(element, Operator.SUM, far, far, 0, ScanOptions(monotone=True))
         plans.append(plan_problem(problem, Limits(binding_bytes=size)))
     every = {one.pipeline for plan in plans for one in plan.passes}
     return {key for key in every if dict(key.slots)["element"].startswith("max")}
@@ -185,7 +193,9 @@ def every_pipeline() -> set[PipelineKey]:
                 problem = scan_problem(element, operator, layout, target, axis=1)
                 for limits, kernel in product(variants, KERNELS):
                     plans.append(plan_problem(problem, limits, one_buffer=one_buffer, kernel=kernel))
-        compensated = scan_problem(FLOAT32, Operator.SUM, layout, layout, axis=1, precision=Precision.COMPENSATED)
+        compensated = scan_problem(
+            FLOAT32, Operator.SUM, layout, layout, 1, ScanOptions(precision=Precision.COMPENSATED)
+        )
         plans += [plan_problem(compensated, Limits(software=True), kernel=kernel) for kernel in KERNELS]
     layout, apart = Layout.packed((300, 1024)), Layout.packed((300, 1024), 400_000)
     for target, one_buffer in ((layout, False), (layout, True), (apart, True)):
@@ -219,7 +229,7 @@ def every_pipeline() -> set[PipelineKey]:
                     plans.append(plan_problem(rounding, Limits(), one_buffer=one_buffer))
     far = Layout((20, 2), (1000, 1))
     problems = [scan_problem(*either, far, far, axis=0) for either in product(ELEMENT_TYPES, OPERATORS)]
-    problems.append(scan_problem(FLOAT32, Operator.SUM, far, far, axis=0, precision=Precision.COMPENSATED))
+    problems.append(scan_problem(FLOAT32, Operator.SUM, far, far, 0, ScanOptions(precision=Precision.COMPENSATED)))
     for problem in problems:
         plans += [plan_problem(problem, Limits(binding_bytes=size)) for size in (16_384, 80_000)]
     return {one.pipeline for plan in plans for one in plan.passes}

@@ -102,18 +102,18 @@ def scan_chunks(
     from dask.highlevelgraph import HighLevelGraph
 
     _no_out(out)
-    axis, length = kind.axis, x.shape[kind.axis]
+    axis, options, length = kind.axis, kind.options, x.shape[kind.axis]
     if x.size == 0:
         result = da.zeros(x.shape, dtype=kind.element.dtype, chunks=x.chunks)
     else:
-        aligned = x.rechunk({axis: _aligned(x.chunks[axis], length, kind.reverse)}, method="tasks")
+        aligned = x.rechunk({axis: _aligned(x.chunks[axis], length, options.reverse)}, method="tasks")
         name = f"dmlgpu-{kind.operator.value}-{tokenize(x, kind, device)}"
         # The maxima are of inclusive sums, and the identity comes before them.
-        scan = replace(kind, exclusive=False, monotone=False) if kind.monotone else kind
+        scan = replace(kind, options=options._replace(exclusive=False, monotone=False)) if options.monotone else kind
         graph = _graph(name, aligned, scan, device)
         layers = HighLevelGraph.from_collections(name, graph, dependencies=[aligned])
         result = da.Array(layers, name, aligned.chunks, dtype=kind.element.dtype)
-        if kind.monotone:
+        if options.monotone:
             result = _maxima(result, kind)
         result = result.rechunk({axis: x.chunks[axis]}, method="tasks")
     return _after_identity(result, kind) if include_initial else result
@@ -123,14 +123,14 @@ def _maxima(sums: dask.array.Array, kind: PieceKind) -> dask.array.Array:
     """Return the running maximum of sums. It needs no device: a maximum never rounds."""
     from dask.array.reductions import cumreduction
 
-    axis, dtype = kind.axis, kind.element.dtype
-    whole, but_last = (slice(None),) * axis, slice(1, None) if kind.reverse else slice(None, -1)
-    turned = sums[(*whole, slice(None, None, -1))] if kind.reverse else sums
+    axis, options, dtype = kind.axis, kind.options, kind.element.dtype
+    whole, but_last = (slice(None),) * axis, slice(1, None) if options.reverse else slice(None, -1)
+    turned = sums[(*whole, slice(None, None, -1))] if options.reverse else sums
     least = -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
     result = cumreduction(_maxima_of_chunk, _larger, least, turned, axis=axis, dtype=dtype)
-    if kind.reverse:
+    if options.reverse:
         result = result[(*whole, slice(None, None, -1))]
-    return _after_identity(result, kind)[(*whole, but_last)] if kind.exclusive else result
+    return _after_identity(result, kind)[(*whole, but_last)] if options.exclusive else result
 
 
 def _maxima_of_chunk(chunk: NDArray[Any], axis: int) -> NDArray[Any]:
@@ -154,7 +154,7 @@ def _after_identity(x: dask.array.Array, kind: PieceKind) -> dask.array.Array:
     shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
     chunks = (*x.chunks[:axis], (1,), *x.chunks[axis + 1 :])
     first = da.full(shape, kind.operator.identity, dtype=kind.element.dtype, chunks=chunks)
-    return da.concatenate([x, first] if kind.reverse else [first, x], axis=axis)
+    return da.concatenate([x, first] if kind.options.reverse else [first, x], axis=axis)
 
 
 def _aligned(sizes: Sequence[int], length: int, reverse: bool) -> tuple[int, ...]:
@@ -172,7 +172,7 @@ def _graph(name: str, x: dask.array.Array, kind: PieceKind, device: str | int | 
     for place in itertools.product(*(range(len(sizes)) for i, sizes in enumerate(x.chunks) if i != axis)):
 
         def key(what: str, turn: int, place: tuple[int, ...] = place) -> tuple[Any, ...]:
-            index = many - 1 - turn if kind.reverse else turn
+            index = many - 1 - turn if kind.options.reverse else turn
             return (what, *place[:axis], index, *place[axis:])
 
         carries = (f"carries-{name}", *place)

@@ -12,7 +12,7 @@ from ..arguments import flag
 from ..errors import ArgumentError
 from ..lazy import resolve_device
 from ..planning.explain import Explanation, explain_problem, profile_of
-from ..planning.problem import problem_of
+from ..planning.problem import ScanOptions, problem_of
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
@@ -80,17 +80,8 @@ def explain(
     >>> found.passes[0].kernel
     'scan_rows'
     """
-    problem, sizes, along = problem_of(
-        operator,
-        shape,
-        axis=axis,
-        dtype=dtype,
-        exclusive=exclusive,
-        reverse=reverse,
-        precision=precision,
-        monotone=monotone,
-        mode=mode,
-    )
+    options = ScanOptions.checked(exclusive, reverse, precision, monotone)
+    problem, sizes, along = problem_of(operator, shape, axis, dtype, options, mode)
     in_place = flag(in_place, "in_place")
     if profile is None:
         found = resolve_device(device)

@@ -18,10 +18,9 @@ from ..layout import Layout, check_sizes, resolve_axis
 from ..lazy import resolve_device
 from ..planning.problem import (
     MODES,
-    PRECISIONS,
     Operator,
     Precision,
-    ScanProblem,
+    ScanOptions,
     check_precision,
     round_problem,
     scan_problem,
@@ -177,8 +176,8 @@ def cumulative_sum(
     >>> dmlgpu.cumulative_sum(x)[-2:], dmlgpu.cumulative_sum(x, monotone=True)[-2:]
     (array([1.0000002, 1.0000001], dtype=float32), array([1.0000002, 1.0000002], dtype=float32))
     """
-    scan = _Scan.checked(Operator.SUM, include_initial, exclusive, reverse, precision, monotone)
-    return _scan(scan, x, axis, dtype, _Where(out, device, encoder))
+    options = ScanOptions.checked(exclusive, reverse, precision, monotone)
+    return _scan(_Scan.of(Operator.SUM, options, include_initial), x, axis, dtype, _Where(out, device, encoder))
 
 
 @overload
@@ -271,8 +270,8 @@ def cumulative_prod(
     >>> dmlgpu.cumulative_prod(1 + returns, include_initial=True)
     array([1.  , 1.5 , 0.75, 1.5 ], dtype=float32)
     """
-    scan = _Scan.checked(Operator.PRODUCT, include_initial, exclusive, reverse)
-    return _scan(scan, x, axis, dtype, _Where(out, device, encoder))
+    options = ScanOptions.checked(exclusive, reverse)
+    return _scan(_Scan.of(Operator.PRODUCT, options, include_initial), x, axis, dtype, _Where(out, device, encoder))
 
 
 @overload
@@ -399,32 +398,18 @@ def _check_encoder(encoder: Any, x: object) -> None:
         )
 
 
-class _Scan(NamedTuple):  # which is made and hashed quicker than a dataclass
+class _Scan(NamedTuple):
     """The arguments of a scan that do not depend on its data."""
 
     operator: Operator
+    options: ScanOptions
     include_initial: bool
-    exclusive: bool
-    reverse: bool
-    precision: Precision
-    monotone: bool
 
     @classmethod
-    def checked(
-        cls,
-        operator: Operator,
-        include_initial: bool,
-        exclusive: bool,
-        reverse: bool,
-        precision: str = Precision.DEFAULT.value,
-        monotone: bool = False,
-    ) -> _Scan:
-        """Return the checked arguments of a caller."""
-        accumulate = choice(precision, "precision", PRECISIONS)
-        include_initial, exclusive = flag(include_initial, "include_initial"), flag(exclusive, "exclusive")
-        reverse, monotone = flag(reverse, "reverse"), flag(monotone, "monotone")
-        scan = cls(operator, include_initial, exclusive, reverse, accumulate, monotone)
-        if include_initial and exclusive:
+    def of(cls, operator: Operator, options: ScanOptions, include_initial: bool) -> _Scan:
+        """Return the arguments with the last one of a caller, checked."""
+        scan = cls(operator, options, flag(include_initial, "include_initial"))
+        if scan.include_initial and options.exclusive:
             raise ArgumentError(
                 "include_initial and exclusive both put the identity first: give one; include_initial keeps the total, "
                 "exclusive the length"
@@ -432,20 +417,8 @@ class _Scan(NamedTuple):  # which is made and hashed quicker than a dataclass
         return scan
 
 
-@lru_cache(maxsize=256)
-def _problem(scan: _Scan, element: ElementType, axis: int, source: Layout, target: Layout) -> ScanProblem:
-    """Return a scan over two tensors; kept, since small calls are often alike."""
-    return scan_problem(
-        element,
-        scan.operator,
-        source,
-        target,
-        axis=axis,
-        exclusive=scan.exclusive,
-        reverse=scan.reverse,
-        precision=scan.precision,
-        monotone=scan.monotone,
-    )
+_kept_problem = lru_cache(maxsize=256)(scan_problem)
+"""Small calls are often alike."""
 
 
 def _scan(
@@ -461,20 +434,21 @@ def _scan(
         return cast("NDArray[Any]", _scan_dask(scan, x, axis, dtype, where.out, where.device))
     array = _checked(x)
     along = _scan_axis(axis, array.ndim)
-    element = scan_element(scan.operator, scan.precision, by_dtype(array.dtype), dtype, where.out)
+    element = scan_element(scan.operator, scan.options.precision, by_dtype(array.dtype), dtype, where.out)
     sizes = list(array.shape)
     sizes[along] += 1 if scan.include_initial else 0
 
     def operate(source: Tensor, target: Tensor) -> None:
         body = target
         if scan.include_initial:
-            identity, body = _split(target, along, scan.reverse)
+            identity, body = _split(target, along, scan.options.reverse)
         if body.layout.count:
             with copied_if_overlapping(source, body) as readable:
                 if readable.element is not element:
                     assign(readable, body)
                     readable = body
-                run(_problem(scan, element, along, readable.layout, body.layout), readable, body)
+                layouts = readable.layout, body.layout
+                run(_kept_problem(element, scan.operator, *layouts, along, scan.options), readable, body)
         if scan.include_initial and identity.layout.count:
             _fill(identity, scan.operator.identity)
 
@@ -494,10 +468,10 @@ def _scan_dask(scan: _Scan, x: Any, axis: SupportsIndex | None, dtype: DTypeLike
     check_chunks(x, device)
     along = _scan_axis(axis, x.ndim)
     source = by_dtype(x.dtype, "x")
-    element = scan_element(scan.operator, scan.precision, source, dtype, None)
+    element = scan_element(scan.operator, scan.options.precision, source, dtype, None)
     sizes = (*x.shape[:along], 0, *x.shape[along + 1 :])
-    options = scan.operator, scan.precision, scan.exclusive, scan.reverse, scan.monotone
-    return scan_chunks(x, PieceKind(*options, along, sizes, source, element), scan.include_initial, out, device)
+    kind = PieceKind(scan.operator, scan.options, along, sizes, source, element)
+    return scan_chunks(x, kind, scan.include_initial, out, device)
 
 
 def _checked(x: ArrayLike | DeviceArray) -> NDArray[Any] | DeviceArray:

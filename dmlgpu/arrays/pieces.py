@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..arguments import choice, flag, integer
+from ..arguments import choice, integer
 from ..dtypes import ElementType, by_argument, by_dtype, by_name
 from ..errors import ArgumentError, ArrayTypeError, DeviceError, with_type
 from ..layout import check_sizes, resolve_axis
 from ..lazy import resolve_device
 from ..planning.pieces import CARRY_WORDS, RECORD_WORDS, max_bytes, max_length, max_slices
-from ..planning.problem import PRECISIONS, Operator, Precision, ScanProblem, check_monotone, scan_problem
+from ..planning.problem import Operator, ScanOptions, ScanProblem, check_monotone, scan_problem
 from ..planning.windows import TILE
 from .array import DeviceArray
 from .functions import PrecisionName, scan_element
@@ -52,10 +52,7 @@ class PieceKind:
     """What all pieces of a scan have in common."""
 
     operator: Operator
-    precision: Precision
-    exclusive: bool
-    reverse: bool
-    monotone: bool
+    options: ScanOptions
     axis: int
     sizes: tuple[int, ...]
     """Of a piece, but for the axis, which is 0 here."""
@@ -65,7 +62,7 @@ class PieceKind:
     @property
     def carry_words(self) -> int:
         """32-bit words of a slice's carry: that of its sums and, of monotone ones, that of the maximum."""
-        return 2 * CARRY_WORDS if self.monotone else CARRY_WORDS
+        return 2 * CARRY_WORDS if self.options.monotone else CARRY_WORDS
 
     def cube(self, length: int) -> tuple[int, int, int]:
         """Return the shape of a piece that is so long, with the dimensions before and after the axis as one each."""
@@ -131,10 +128,8 @@ class Scan:
     ) -> None:
         self._operator = choice(operator, "operator", _OPERATORS)
         self._axis = integer(axis, "axis")
-        self._exclusive, self._reverse = flag(exclusive, "exclusive"), flag(reverse, "reverse")
-        self._precision = choice(precision, "precision", PRECISIONS)
-        self._monotone = flag(monotone, "monotone")
-        check_monotone(self._monotone, self._operator)
+        self._options = ScanOptions.checked(exclusive, reverse, precision, monotone)
+        check_monotone(self._options.monotone, self._operator)
         self._dtype = None if dtype is None else by_argument(dtype).name
         self._device = device
         self._kind: PieceKind | None = None
@@ -248,8 +243,8 @@ class Scan:
         sizes = (*array.shape[:axis], 0, *array.shape[axis + 1 :])
         source = by_dtype(array.dtype, "block")
         if self._kind is None:
-            element = scan_element(self._operator, self._precision, source, self._dtype, None)
-            return self._new_kind(axis, sizes, source, element)
+            element = scan_element(self._operator, self._options.precision, source, self._dtype, None)
+            return PieceKind(self._operator, self._options, axis, sizes, source, element)
         expected = self._kind
         if len(sizes) != len(expected.sizes) or sizes != expected.sizes:
             wanted = ", ".join("any" if i == expected.axis else str(n) for i, n in enumerate(expected.sizes))
@@ -263,10 +258,6 @@ class Scan:
                 f"astype('{expected.source}')"
             )
         return expected
-
-    def _new_kind(self, axis: int, sizes: tuple[int, ...], source: ElementType, element: ElementType) -> PieceKind:
-        options = self._operator, self._precision, self._exclusive, self._reverse, self._monotone
-        return PieceKind(*options, axis, sizes, source, element)
 
     def _compute(
         self, kind: PieceKind, parts: Sequence[Array], like: Array, *, unfinished: bool
@@ -322,10 +313,8 @@ class Scan:
         header: dict[str, Any] = {
             "operator": self._operator.value,
             "axis": self._axis,
-            "exclusive": self._exclusive,
-            "reverse": self._reverse,
-            "precision": self._precision.value,
-            "monotone": self._monotone,
+            **self._options._asdict(),
+            "precision": self._options.precision.value,
             "dtype": self._dtype,
             "length": self._length,
         }
@@ -377,17 +366,15 @@ class Scan:
             header["operator"],
             axis=header["axis"],
             dtype=header["dtype"],
-            exclusive=header["exclusive"],
-            reverse=header["reverse"],
-            precision=header["precision"],
-            monotone=header["monotone"],
             device=device,
+            **{name: header[name] for name in ScanOptions._fields},
         )
         if "sizes" in header:
             source = by_name(header["source"])
-            element = scan_element(scan._operator, scan._precision, source, header["dtype"], None)
+            operator, options = scan._operator, scan._options
+            element = scan_element(operator, options.precision, source, header["dtype"], None)
             sizes = tuple(header["sizes"])
-            kind = scan._new_kind(resolve_axis(scan._axis, len(sizes)), sizes, source, element)
+            kind = PieceKind(operator, options, resolve_axis(scan._axis, len(sizes)), sizes, source, element)
             outer, _, inner = kind.cube(0)
             words = outer * inner * kind.carry_words if header["carries"] else 0
             if header["carries"]:
@@ -437,7 +424,7 @@ def _new(kind: PieceKind, sizes: tuple[int, ...], home: Device | None) -> Array:
 def cut(kind: PieceKind, cube: Any, begin: int, end: int) -> Any:
     """Return elements of the axis of a cube, counted in traversal order, in their natural order."""
     length = cube.shape[1]
-    return cube[:, length - end : length - begin] if kind.reverse else cube[:, begin:end]
+    return cube[:, length - end : length - begin] if kind.options.reverse else cube[:, begin:end]
 
 
 def _host_copy(cube: Array) -> NDArray[Any]:
@@ -447,7 +434,7 @@ def _host_copy(cube: Array) -> NDArray[Any]:
 def _joined(kind: PieceKind, parts: Sequence[Array]) -> NDArray[Any]:
     """Return cubes that follow each other in traversal order as one, in natural order."""
     cubes = [part.numpy() if isinstance(part, DeviceArray) else part for part in parts]
-    return np.concatenate(cubes[::-1] if kind.reverse else cubes, axis=1)
+    return np.concatenate(cubes[::-1] if kind.options.reverse else cubes, axis=1)
 
 
 def _little_dtype(element: ElementType) -> np.dtype[Any]:
@@ -627,17 +614,7 @@ def _records_of_window(kind: PieceKind, device: Device, x: NDArray[Any]) -> NDAr
 
 def _problem(kind: PieceKind, source: Tensor, target: Tensor) -> ScanProblem:
     """Return the scan of a cube."""
-    return scan_problem(
-        kind.element,
-        kind.operator,
-        source.layout,
-        target.layout,
-        axis=1,
-        exclusive=kind.exclusive,
-        reverse=kind.reverse,
-        precision=kind.precision,
-        monotone=kind.monotone,
-    )
+    return scan_problem(kind.element, kind.operator, source.layout, target.layout, 1, kind.options)
 
 
 def _run_piece(

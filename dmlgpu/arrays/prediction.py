@@ -67,7 +67,7 @@ def is_same_carry(kind: PieceKind, a: Words, b: Words) -> bool:
     if kind.element.kind != "float":
         used = (1 << min(32, 8 * kind.element.itemsize)) - 1  # of each word; sums modulo a power of two
         return not np.any((a ^ b)[:, _LAST : _LAST + words] & np.uint32(used))
-    words = 2 if kind.precision is Precision.COMPENSATED else words
+    words = 2 if kind.options.precision is Precision.COMPENSATED else words
     has_c, has_s = a[:, _FLAGS] & 0xFF != 0, a[:, _FLAGS] & HAS_S != 0
     return bool(
         np.array_equal(a[:, _FLAGS], b[:, _FLAGS])
@@ -113,7 +113,7 @@ class _Prediction:
         self._is_exact = kind.element.kind != "float"
         dtype = np.dtype(("u" if self._is_exact else "f") + str(kind.element.accumulator_size))
         self._number = dtype
-        if kind.precision is Precision.COMPENSATED:
+        if kind.options.precision is Precision.COMPENSATED:
             self._arithmetic: Arithmetic = Compensated()
         elif self._is_product and not self._is_exact:
             self._arithmetic = Products(np.multiply, dtype)

@@ -18,7 +18,15 @@ from ..dtypes import by_name
 from ..layout import Layout
 from ..planning.dispatch import Plan
 from ..planning.plan import plan_problem
-from ..planning.problem import ElementwiseProblem, Operator, RoundingMode, ScanProblem, round_problem, scan_problem
+from ..planning.problem import (
+    ElementwiseProblem,
+    Operator,
+    RoundingMode,
+    ScanOptions,
+    ScanProblem,
+    round_problem,
+    scan_problem,
+)
 from ..runtime.executor import submit
 from .clock import BufferCopy, Clock, Work, work_of
 from .results import Result, ratios, summarize
@@ -79,15 +87,8 @@ def problem_of(row: Row) -> ScanProblem | ElementwiseProblem:
     element, layout = by_name(row.type), Layout.packed(row.shape)
     if row.axis is None:
         return round_problem(element, RoundingMode.HALF_EVEN, layout, layout)
-    return scan_problem(
-        element,
-        Operator(row.operator),
-        layout,
-        layout,
-        axis=row.axis,
-        exclusive=row.exclusivity == "exclusive",
-        reverse=row.direction == "decreasing",
-    )
+    options = ScanOptions(row.exclusivity == "exclusive", row.direction == "decreasing")
+    return scan_problem(element, Operator(row.operator), layout, layout, row.axis, options)
 
 
 @dataclass

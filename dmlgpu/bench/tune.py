@@ -13,7 +13,7 @@ from ..dtypes import by_name
 from ..layout import Layout
 from ..planning.dispatch import Plan
 from ..planning.plan import plan_problem
-from ..planning.problem import Operator, Precision, ScanProblem, scan_problem
+from ..planning.problem import Operator, Precision, ScanOptions, ScanProblem, scan_problem
 from ..planning.tuning import DEFAULTS
 from ..planning.windows import Limits
 from .clock import Clock, work_of
@@ -76,7 +76,7 @@ class Question:
 
 def _scan(shape: tuple[int, ...], axis: int, precision: Precision = Precision.DEFAULT) -> ScanProblem:
     layout = Layout.packed(shape)
-    return scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis=axis, precision=precision)
+    return scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis, ScanOptions(precision=precision))
 
 
 QUESTIONS: Sequence[Question] = (

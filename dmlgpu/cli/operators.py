@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..dtypes import ELEMENT_TYPES
 from ..errors import AxisError
 from ..layout import resolve_axis
-from ..planning.problem import MODES, OPERATORS
+from ..planning.problem import MODES, OPERATORS, ScanOptions
 from .console import CommandError, one_line, say
 from .files import Format, check_output, input_format, output_format
 from .npy_files import read_npy, write_npy
@@ -418,16 +418,8 @@ def _task(arguments: Namespace, *more: str) -> tuple[Task, Device]:
     def scan(state: bytes | None) -> Scan:
         if state is not None:
             return Scan.resume(state, device=device)
-        return Scan(
-            "sum" if arguments.command == "cumsum" else "product",
-            axis=1,
-            dtype=arguments.dtype,
-            exclusive=arguments.exclusive,
-            reverse=arguments.reverse,
-            precision=getattr(arguments, "precision", "default"),
-            monotone=getattr(arguments, "monotone", False),
-            device=device,
-        )
+        operator: Literal["sum", "product"] = "sum" if arguments.command == "cumsum" else "product"
+        return Scan(operator, axis=1, dtype=arguments.dtype, device=device, **_scan_options(arguments))
 
     initial = {"cumsum": 0, "cumprod": 1}[arguments.command] if getattr(arguments, "include_initial", False) else None
     task = Task(
@@ -550,19 +542,16 @@ def _operator(arguments: Namespace) -> tuple[_Compute, Device]:
     def compute(array: NDArray[Any], axis: int | None) -> NDArray[Any]:
         if arguments.command == "round":
             return round(array if dtype is None else array.astype(dtype), mode=arguments.mode, device=device)
-        options: dict[str, Any] = {
-            "axis": axis,
-            "dtype": dtype,
-            "include_initial": arguments.include_initial,
-            "exclusive": arguments.exclusive,
-            "reverse": arguments.reverse,
-            "device": device,
-        }
-        if arguments.command == "cumsum":
-            return cumulative_sum(array, precision=arguments.precision, monotone=arguments.monotone, **options)
-        return cumulative_prod(array, **options)
+        scan = cumulative_sum if arguments.command == "cumsum" else cumulative_prod
+        options = {"include_initial": arguments.include_initial, **_scan_options(arguments)}
+        return scan(array, axis=axis, dtype=dtype, device=device, **options)
 
     return compute, device
+
+
+def _scan_options(arguments: Namespace) -> dict[str, Any]:
+    """Return the options of a scan that its command has, by the names that Python's functions give them."""
+    return {name: value for name, value in vars(arguments).items() if name in ScanOptions._fields}
 
 
 def _write(target: Path, result: Result) -> None:

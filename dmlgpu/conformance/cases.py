@@ -33,6 +33,7 @@ from ..planning.problem import (
     ElementwiseProblem,
     Operator,
     Precision,
+    ScanOptions,
     ScanProblem,
     convert_problem,
     round_problem,
@@ -148,7 +149,7 @@ class ScanCase(Case):
     axis : int
         The axis, from 0.
     exclusive, reverse : bool
-        As for `dmlgpu.planning.problem.scan_problem`.
+        As for `dmlgpu.planning.problem.ScanOptions`.
     way : str
         The kernel that is forced, or "auto".
     """
@@ -179,16 +180,9 @@ class ScanCase(Case):
         return None if self.way == "auto" else self.way
 
     def problem(self) -> ScanProblem:  # noqa: D102
-        return scan_problem(
-            by_name(self.dtype),
-            Operator(self._base),
-            *self.layouts(),
-            axis=self.axis,
-            exclusive=self.exclusive,
-            reverse=self.reverse,
-            precision=Precision.COMPENSATED if self._compensated else Precision.DEFAULT,
-            monotone=self._monotone,
-        )
+        precision = Precision.COMPENSATED if self._compensated else Precision.DEFAULT
+        options = ScanOptions(self.exclusive, self.reverse, precision, self._monotone)
+        return scan_problem(by_name(self.dtype), Operator(self._base), *self.layouts(), self.axis, options)
 
     def x(self) -> NDArray[Any]:  # noqa: D102
         return self._broadcast(elements(self.family, self.dtype, self.shape, self._base))

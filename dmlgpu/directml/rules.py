@@ -17,7 +17,15 @@ from typing import TypeAlias
 from ..dtypes import ElementType, by_dml_value
 from ..errors import ArrayTypeError, shown
 from ..layout import MAX_ELEMENTS, Layout, packed_strides
-from ..planning.problem import ElementwiseProblem, Operator, RoundingMode, ScanProblem, round_problem, scan_problem
+from ..planning.problem import (
+    ElementwiseProblem,
+    Operator,
+    RoundingMode,
+    ScanOptions,
+    ScanProblem,
+    round_problem,
+    scan_problem,
+)
 from .constants import (
     DML_AXIS_DIRECTION,
     DML_AXIS_DIRECTION_DECREASING,
@@ -344,8 +352,8 @@ class ValidOperator:
             kind, exclusive = Operator.SUM, desc.HasExclusiveSum
         else:
             kind, exclusive = Operator.PRODUCT, desc.HasExclusiveProduct
-        reverse = desc.AxisDirection == DML_AXIS_DIRECTION_DECREASING
-        return scan_problem(self.element, kind, source, target, axis=desc.Axis, exclusive=exclusive, reverse=reverse)
+        options = ScanOptions(exclusive, reverse=desc.AxisDirection == DML_AXIS_DIRECTION_DECREASING)
+        return scan_problem(self.element, kind, source, target, desc.Axis, options)
 
     @cached_property
     def difference_in_place(self) -> str | None:

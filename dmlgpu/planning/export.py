@@ -23,7 +23,7 @@ from ..shaders import Shader
 from .dispatch import Pass, PipelineKey, Plan
 from .kernels import check_pass
 from .plan import plan_problem
-from .problem import ElementwiseProblem, problem_of
+from .problem import ElementwiseProblem, ScanOptions, problem_of
 from .windows import Limits
 
 __all__ = ["FORMAT", "LIMITS", "VERSION", "exported_operator", "exported_plan", "limits_of_webgpu"]
@@ -113,17 +113,8 @@ def exported_operator(
     >>> plan["buffers"], len(plan["passes"]), [*shaders] == [plan["passes"][0]["shader"]]
     ({'input': 16000, 'output': 16000, 'scratch': 4}, 1, True)
     """
-    problem, sizes, along = problem_of(
-        operator,
-        shape,
-        axis=axis,
-        dtype=dtype,
-        exclusive=exclusive,
-        reverse=reverse,
-        precision=precision,
-        monotone=monotone,
-        mode=mode,
-    )
+    options = ScanOptions.checked(exclusive, reverse, precision, monotone)
+    problem, sizes, along = problem_of(operator, shape, axis, dtype, options, mode)
     one_buffer = flag(in_place, "in_place")
     within = replace(Limits() if limits is None else limits, float64=False)
     plan = plan_problem(problem, within, one_buffer=one_buffer)
@@ -143,10 +134,8 @@ def exported_operator(
     else:
         head |= {
             "axis": along,
-            "exclusive": problem.exclusive,
-            "reverse": bool(reverse),  # which a problem has as negated strides
-            "precision": problem.precision.value,
-            "monotone": problem.monotone,
+            **options._asdict(),
+            "precision": options.precision.value,
         }
     return {**head, "limits": _needed(exported, within), **exported}, texts
 

@@ -6,10 +6,10 @@ Nothing here knows a device.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final, SupportsIndex
+from typing import Final, NamedTuple, Self, SupportsIndex
 
 from numpy.typing import DTypeLike
 
@@ -21,12 +21,14 @@ from ..layout import Layout, check_sizes, resolve_axis
 __all__ = [
     "MODES",
     "OPERATORS",
+    "PLAIN",
     "PRECISIONS",
     "Dimension",
     "ElementwiseProblem",
     "Operator",
     "Precision",
     "RoundingMode",
+    "ScanOptions",
     "ScanProblem",
     "across",
     "check_monotone",
@@ -74,6 +76,49 @@ OPERATORS: Final = {"cumsum": Operator.SUM, "cumprod": Operator.PRODUCT, "round"
 """The names of operators on the command line; rounding has no operator of a scan."""
 MODES: Final = {mode.name.lower(): mode for mode in RoundingMode}
 PRECISIONS: Final = {precision.value: precision for precision in Precision}
+
+
+class ScanOptions(NamedTuple):  # which is made and hashed quicker than a dataclass
+    """The options of a cumulative operator that all faces have.
+
+    Attributes
+    ----------
+    exclusive : bool
+        Whether each result leaves its own element out; the first in traversal order is then the identity.
+    reverse : bool
+        Whether to traverse the axis from its highest index to its lowest.
+    precision : Precision
+        What to accumulate in.
+    monotone : bool
+        Whether each result is the largest sum so far; with `exclusive`, the identity comes before these.
+    """
+
+    exclusive: bool = False
+    reverse: bool = False
+    precision: Precision = Precision.DEFAULT
+    monotone: bool = False
+
+    @classmethod
+    def checked(
+        cls, exclusive: bool, reverse: bool, precision: str = Precision.DEFAULT.value, monotone: bool = False
+    ) -> Self:
+        """Return the options that a caller gives.
+
+        Raises
+        ------
+        ArgumentError, ArrayTypeError
+            If one has a value or a type that does not fit.
+        """
+        return cls(
+            flag(exclusive, "exclusive"),
+            flag(reverse, "reverse"),
+            choice(precision, "precision", PRECISIONS),
+            flag(monotone, "monotone"),
+        )
+
+
+PLAIN: Final = ScanOptions()
+"""What every option is by default."""
 
 
 @dataclass(frozen=True)
@@ -273,12 +318,8 @@ def scan_problem(
     operator: Operator,
     source: Layout,
     target: Layout,
-    *,
     axis: int,
-    exclusive: bool = False,
-    reverse: bool = False,
-    precision: Precision = Precision.DEFAULT,
-    monotone: bool = False,
+    options: ScanOptions = PLAIN,
 ) -> ScanProblem:
     """Validate and collapse a cumulative operator.
 
@@ -292,14 +333,8 @@ def scan_problem(
         Input and output, of the same sizes, with 1 to 8 dimensions and at least one element.
     axis : int
         The axis to scan along, counted from the end if negative.
-    exclusive : bool
-        Whether each result leaves its own element out; the first in traversal order is then the identity.
-    reverse : bool
-        Whether to traverse the axis from its highest index to its lowest.
-    precision : Precision
-        What to accumulate in.
-    monotone : bool
-        Whether each result is the largest sum so far; with `exclusive`, the identity comes before these.
+    options : ScanOptions
+        How to scan.
 
     Raises
     ------
@@ -309,17 +344,26 @@ def scan_problem(
         If the sizes differ, there are too many dimensions or elements, elements of the output share memory, the
         precision is not for this operator and type, or `monotone` not for this operator.
     """
-    check_precision(precision, operator, element)
-    check_monotone(monotone, operator)
+    check_precision(options.precision, operator, element)
+    check_monotone(options.monotone, operator)
     dims = _pair(source, target)
     along = dims.pop(resolve_axis(axis, len(dims)))
     input_offset, output_offset = source.offset, target.offset
-    if reverse:
+    if options.reverse:
         input_offset += (along.size - 1) * along.input_stride
         output_offset += (along.size - 1) * along.output_stride
         along = Dimension(along.size, -along.input_stride, -along.output_stride)
-    offsets = input_offset, output_offset
-    return ScanProblem(element, operator, exclusive, _collapse(dims), along, *offsets, precision, monotone)
+    return ScanProblem(
+        element,
+        operator,
+        options.exclusive,
+        _collapse(dims),
+        along,
+        input_offset,
+        output_offset,
+        options.precision,
+        options.monotone,
+    )
 
 
 def check_monotone(monotone: bool, operator: Operator) -> None:
@@ -387,13 +431,9 @@ def convert_problem(
 def problem_of(
     operator: str,
     shape: SupportsIndex | Sequence[SupportsIndex],
-    *,
     axis: SupportsIndex | None = None,
     dtype: DTypeLike = "float32",
-    exclusive: bool = False,
-    reverse: bool = False,
-    precision: str = "default",
-    monotone: bool = False,
+    options: ScanOptions = PLAIN,
     mode: str = "half_even",
 ) -> tuple[ScanProblem | ElementwiseProblem, tuple[int, ...], int | None]:
     """Return the problem that arguments mean, its shape, and its axis counted from 0; arguments as `dmlgpu.explain`.
@@ -406,9 +446,7 @@ def problem_of(
     kind = choice(operator, "operator", OPERATORS)
     sizes = integers(shape, "shape")
     element = by_argument(dtype)
-    exclusive, reverse = flag(exclusive, "exclusive"), flag(reverse, "reverse")
-    monotone = flag(monotone, "monotone")
-    accumulated, rounding = choice(precision, "precision", PRECISIONS), choice(mode, "mode", MODES)
+    rounding = choice(mode, "mode", MODES)
     if any(size < 1 for size in sizes):
         raise ArgumentError(
             f"shape is {shown(sizes)}; give sizes of 1 or more: nothing is dispatched for an empty array"
@@ -416,9 +454,7 @@ def problem_of(
     check_sizes(sizes, "shape")
     layout = Layout.packed(sizes)
     if kind is None:
-        is_precise = accumulated is not Precision.DEFAULT
-        given = {"exclusive": exclusive, "reverse": reverse, "precision": is_precise, "monotone": monotone}
-        _check_rounding(element, {"axis": axis is not None} | given)
+        _check_rounding(element, axis, options)
         return round_problem(element, rounding, layout, layout), sizes, None
     if element is BOOL:
         raise ArgumentError("dtype is bool, which scans convert to int64: give the type they compute in")
@@ -429,24 +465,15 @@ def problem_of(
             f"axis is None, and shape {shown(sizes)} has {len(sizes)} dimensions: give 0 to {len(sizes) - 1}"
         )
     along = 0 if axis is None else integer(axis, "axis", "give an integer, or None for one dimension")
-    problem = scan_problem(
-        element,
-        kind,
-        layout,
-        layout,
-        axis=along,
-        exclusive=exclusive,
-        reverse=reverse,
-        precision=accumulated,
-        monotone=monotone,
-    )
+    problem = scan_problem(element, kind, layout, layout, along, options)
     return problem, sizes, along % len(sizes)
 
 
-def _check_rounding(element: ElementType, given: Mapping[str, bool]) -> None:
-    """Refuse elements that have nothing to round, and arguments of scans; `given` says of each whether it is set."""
+def _check_rounding(element: ElementType, axis: SupportsIndex | None, options: ScanOptions) -> None:
+    """Refuse elements that have nothing to round, and arguments of scans."""
     if element.kind != "float":
         raise ArgumentError(f"dtype is {element}, whose elements round to themselves: give a floating-point type")
-    for name, is_given in given.items():
-        if is_given:
+    usual = {"axis": None} | PLAIN._asdict()
+    for name, value in ({"axis": axis} | options._asdict()).items():
+        if value != usual[name]:
             raise ArgumentError(f"{name} is for scans, and operator is 'round': leave it out")

@@ -12,7 +12,15 @@ from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import PipelineKey
 from dmlgpu.planning.pieces import plan_totals
 from dmlgpu.planning.plan import plan_problem
-from dmlgpu.planning.problem import Operator, Precision, RoundingMode, convert_problem, round_problem, scan_problem
+from dmlgpu.planning.problem import (
+    Operator,
+    Precision,
+    RoundingMode,
+    ScanOptions,
+    convert_problem,
+    round_problem,
+    scan_problem,
+)
 from dmlgpu.planning.windows import TILE, Limits
 
 __all__ = ["gpu_pipelines"]
@@ -97,7 +105,7 @@ def _of_scans() -> Iterator[PipelineKey]:
             for source, target, one_buffer in _placements(sizes, strides, element.itemsize):
                 for reverse in _directions(sizes, strides, axis):
                     problem = scan_problem(
-                        element, operator, source, target, axis=axis, reverse=reverse, precision=precision
+                        element, operator, source, target, axis, ScanOptions(reverse=reverse, precision=precision)
                     )
                     plan = plan_problem(problem, replace(_LIMITS, float64=float64), one_buffer=one_buffer)
                     yield from (one.pipeline for one in plan.passes)
@@ -114,7 +122,9 @@ def _of_maxima() -> Iterator[PipelineKey]:
         for sizes, strides, axis in _scan_shapes(element.itemsize):
             packed = Layout(sizes, strides)
             for reverse in _directions(sizes, strides, axis):
-                problem = scan_problem(element, Operator.SUM, packed, packed, axis=axis, reverse=reverse, monotone=True)
+                problem = scan_problem(
+                    element, Operator.SUM, packed, packed, axis, ScanOptions(reverse=reverse, monotone=True)
+                )
                 plan = plan_problem(problem.maxima, _LIMITS, one_buffer=True)
                 yield from (one.pipeline for one in plan.passes)
 
@@ -124,7 +134,7 @@ def _of_totals() -> Iterator[PipelineKey]:
     cubes = ((1, TILE, 1), (4, TILE, 1), (1, TILE, 4), (4, TILE, 4))
     for (element, operator, precision), sizes, reverse in product(_arithmetic(), cubes, (False, True)):
         packed = Layout(sizes, (sizes[1] * sizes[2], sizes[2], 1))
-        problem = scan_problem(element, operator, packed, packed, axis=1, reverse=reverse, precision=precision)
+        problem = scan_problem(element, operator, packed, packed, 1, ScanOptions(reverse=reverse, precision=precision))
         for float64 in _floats(element):
             yield from (one.pipeline for one in plan_totals(problem, replace(_LIMITS, float64=float64)).plan.passes)
 
