@@ -136,15 +136,13 @@ def has_element_type(dtype: np.dtype[Any]) -> bool:
     return dtype in _BY_DTYPE
 
 
-def by_argument(dtype: DTypeLike, argument: str = "dtype") -> ElementType:
-    """Return the element type that an argument names, bool included.
+def by_argument(dtype: DTypeLike) -> ElementType:
+    """Return the element type that the argument `dtype` names, bool included.
 
     Parameters
     ----------
     dtype : DTypeLike
         Anything that ``numpy.dtype`` accepts but None, which would mean float64; the byte order does not matter.
-    argument : str
-        The name that an error message uses.
 
     Raises
     ------
@@ -159,10 +157,10 @@ def by_argument(dtype: DTypeLike, argument: str = "dtype") -> ElementType:
         except Exception as error:
             cause = error
     if resolved is None:
-        raise ArrayTypeError(f"{argument} is {with_type(dtype)}, which is no dtype: give one of {_NAMES}") from cause
+        raise ArrayTypeError(f"dtype is {with_type(dtype)}, which is no dtype: give one of {_NAMES}") from cause
     found = _BY_DTYPE.get(resolved)
     if found is None:
-        raise ArrayTypeError(f"{argument} is {resolved}, which has no element type on the device: give one of {_NAMES}")
+        raise ArrayTypeError(f"dtype is {resolved}, which has no element type on the device: give one of {_NAMES}")
     return found
 
 

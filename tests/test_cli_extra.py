@@ -85,9 +85,8 @@ ROWS = [["", "sum tiles", "round"], ["float32", "12", "-"], ["int8", "1 of 3", "
 
 class TestTables:
     @pytest.mark.parametrize("right", [False, True])
-    @pytest.mark.parametrize("indent", [0, 2])
-    def test_a_wide_terminal_has_what_a_pipe_has(self, right: bool, indent: int) -> None:
-        assert console._folded(ROWS, right, indent, 80) == columns(ROWS, right=right, indent=indent)
+    def test_a_wide_terminal_has_what_a_pipe_has(self, right: bool) -> None:
+        assert console._folded(ROWS, right, 80) == columns(ROWS, right=right)
 
     def test_a_narrow_terminal_has_all_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdout", Terminal())

@@ -80,11 +80,11 @@ def ratios(numerators: Sequence[float], denominators: Sequence[float]) -> list[f
     return [a / b for a, b in zip(numerators, denominators, strict=True)]
 
 
-def median_interval(samples: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
-    """Return an interval that holds the true median with at least this probability, whatever the distribution.
+def median_interval(samples: Sequence[float]) -> tuple[float, float]:
+    """Return an interval that holds the true median with a probability of 0.95 or more, whatever the distribution.
 
-    Its ends are samples: the ranks come from the binomial distribution. With fewer than 6 samples no interval has a
-    probability of 0.95; it is then the whole range.
+    Its ends are samples: the ranks come from the binomial distribution. With fewer than 6 samples no interval has
+    this probability; it is then the whole range.
 
     Examples
     --------
@@ -94,11 +94,11 @@ def median_interval(samples: Sequence[float], confidence: float = 0.95) -> tuple
     """
     ordered = sorted(samples)
     n = len(ordered)
-    outside, tail = (1.0 - confidence) / 2.0, 0.0
+    tail = 0.0
     cut = 0  # samples to leave out at each end
     for k in range(n // 2):
         tail += math.comb(n, k) / 2**n
-        if tail > outside:
+        if tail > 0.025:
             break
         cut = k + 1
     cut = max(0, cut - 1)

@@ -170,7 +170,7 @@ def _tell(kind: str, message: str) -> None:
 # Tables and progress
 
 
-def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: int = 0) -> list[str]:
+def columns(rows: Sequence[Sequence[str]], *, right: bool = False) -> list[str]:
     """Return rows of cells as lines with the columns aligned; on a terminal they are folded to its width.
 
     Parameters
@@ -179,13 +179,11 @@ def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: int =
         The cells, equally many in each row.
     right : bool
         Align all columns but the first to the right.
-    indent : int
-        Spaces before each line.
     """
     rows = [[one_line(cell) for cell in row] for row in rows]
     if sys.stdout is not None and sys.stdout.isatty():
         with suppress(ImportError):
-            return _folded(rows, right, indent)
+            return _folded(rows, right)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
@@ -193,14 +191,13 @@ def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: int =
             cell.rjust(width) if right and i else cell.ljust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        lines.append((" " * indent + (" " * GAP).join(cells)).rstrip())
+        lines.append((" " * GAP).join(cells).rstrip())
     return lines
 
 
-def _folded(rows: Sequence[Sequence[str]], right: bool, indent: int, width: int | None = None) -> list[str]:
+def _folded(rows: Sequence[Sequence[str]], right: bool, width: int | None = None) -> list[str]:
     """Lay out rows as `columns` does, by rich; the width is the terminal's by default."""
     from rich.console import Console
-    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
@@ -210,7 +207,7 @@ def _folded(rows: Sequence[Sequence[str]], right: bool, indent: int, width: int 
     for row in rows:
         table.add_row(*map(Text, row))
     text = io.StringIO()
-    Console(file=text, width=width, color_system=None).print(Padding(table, (0, 0, 0, indent), expand=False))
+    Console(file=text, width=width, color_system=None).print(table)
     return [line.rstrip() for line in text.getvalue().splitlines()]
 
 
