@@ -196,13 +196,7 @@ def stream(
             job.open_input(file, header.offset, waits=source != STANDARD)
         opened.enter_context(writing(target))  # what is read says so itself
         if target == STANDARD:
-            output = outputs.enter_context(standard_output())
-            if job.cube.is_sequential(job.most, task.reverse):
-                job.run(Output(output, job.head, waits=False), Place(), None)
-            else:
-                spool = opened.enter_context(_spool())
-                job.run(Output(spool, job.head), Place(), None)
-                _copy(spool, output)
+            job.run_in_order(outputs.enter_context(standard_output()), waits=False)
             return f"{job.dtype} {job.shape}"
         unfinished = outputs.enter_context(continuing(target, resume=resume))
         keeper = Keeper(job.fingerprint(file), job.end)
@@ -240,14 +234,9 @@ def pass_through(
     """
     job = _Job(source, header, along(header.shape), task, memory)
     with ExitStack() as opened:
-        if job.cube.is_sequential(job.most, task.reverse):
-            job.open_input(file, 0, waits=True)
-            job.run(Output(output, job.head), Place(), None)
-        else:
-            job.open_input(_spooled(opened, source, file, header), 0, waits=True)
-            spool = opened.enter_context(_spool())
-            job.run(Output(spool, job.head), Place(), None)
-            _copy(spool, output)
+        in_order = job.cube.is_sequential(job.most, task.reverse)
+        job.open_input(file if in_order else _spooled(opened, source, file, header), 0, waits=True)
+        job.run_in_order(output)
     return f"{job.dtype} {job.shape}"
 
 
@@ -310,12 +299,6 @@ def _spooled(opened: ExitStack, source: Path, file: RawFile | IO[bytes], header:
     return spool
 
 
-def _copy(spool: RawFile, output: RawFile | IO[bytes]) -> None:
-    spool.seek(0)
-    while piece := spool.read(AT_ONCE):
-        output.write(piece)
-
-
 class _Job:
     """One array, block by block."""
 
@@ -354,6 +337,17 @@ class _Job:
             "output": [str(self.dtype), self._is_fortran, list(self.shape)],
             "options": dict(self.task.options),
         }
+
+    def run_in_order(self, file: RawFile | IO[bytes], *, waits: bool = True) -> None:
+        """Compute all blocks, for a file in which one cannot seek."""
+        if self.cube.is_sequential(self.most, self.task.reverse):
+            self.run(Output(file, self.head, waits=waits), Place(), None)
+            return
+        with _spool() as spool:
+            self.run(Output(spool, self.head), Place(), None)
+            spool.seek(0)
+            while piece := spool.read(AT_ONCE):
+                file.write(piece)
 
     def run(self, output: Output, place: Place, state: bytes | None, keeper: Keeper | None = None) -> None:
         """Compute all blocks from a place on."""
