@@ -100,10 +100,9 @@ def _usual(source: Source, header: Header, only: Sequence[str] | None) -> _Colum
     if not source.begins_with_a_row:
         return None
     first = source.first_row()
-    numbers = [NUMBER.fits(cell) for cell in first]
-    if header == "auto" and any(numbers) and not all(numbers):
-        return None  # whether they are names follows from all other lines
-    has_header = header == "yes" or (header == "auto" and not any(numbers))
+    has_header = _is_header(first, header)
+    if has_header is None:
+        return None
     names = _names(first, has_header)
     try:
         chosen = chosen_columns(source.path, names, only)
@@ -117,16 +116,25 @@ def _split(source: Source, header: Header) -> _Columns:
     """Return the columns as text."""
     columns = source.columns()
     first = [cells[0].as_py() for cells in columns]
-    # Codes such as 01234 are kept as text, but they are nothing that a header would hold.
-    has_header = header == "yes" or (header == "auto" and not any(map(NUMBER.fits, first)))
-    if header == "auto" and not has_header and _has_numbers_for_names(first, columns):
-        has_header = True
-        warnings.warn(
-            f"{source.path}: line 1 is taken for a header, with the names {', '.join(map(shown, first))}; --header no "
-            "takes it for data",
-            stacklevel=3,
-        )
+    has_header = _is_header(first, header)
+    if has_header is None:
+        has_header = _has_numbers_for_names(first, columns)
+        if has_header:
+            warnings.warn(
+                f"{source.path}: line 1 is taken for a header, with the names {', '.join(map(shown, first))}; --header "
+                "no takes it for data",
+                stacklevel=3,
+            )
     return has_header, _names(first, has_header), [cells.slice(int(has_header)) for cells in columns]
+
+
+def _is_header(first: Sequence[str], header: Header) -> bool | None:
+    """Whether a first line holds names; None where that follows from all other lines."""
+    # Codes such as 01234 are kept as text, but they are nothing that a header would hold.
+    numbers = [NUMBER.fits(cell) for cell in first]
+    if header == "auto" and any(numbers) and not all(numbers):
+        return None
+    return header == "yes" or (header == "auto" and not any(numbers))
 
 
 def _names(first: Sequence[str], has_header: bool) -> Sequence[str]:
@@ -238,14 +246,13 @@ class _CsvBlocks:
     def _begin(self, columns: Sequence[Any], header: Header, only: Sequence[str] | None) -> None:
         """Find out what the first line is."""
         first = [cells[0].as_py() for cells in columns]
-        numbers = [NUMBER.fits(cell) for cell in first]
-        if header == "auto" and any(numbers) and not all(numbers):
+        has_header = _is_header(first, header)
+        if has_header is None:
             raise CommandError(
                 f"{self.path}: line 1 has numbers and words, and whether it is a header follows from all other lines, "
                 "which are not in memory together with this --memory, or --resume; say --header yes or --header no"
             )
-        self._header = header == "yes" or (header == "auto" and not any(numbers))
-        self._first, self._names = first, first if self._header else [str(i + 1) for i in range(len(first))]
+        self._header, self._first, self._names = has_header, first, _names(first, has_header)
         self._chosen = chosen_columns(self.path, self._names, only)
         self._first_line = True
 
