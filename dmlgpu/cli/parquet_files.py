@@ -48,11 +48,9 @@ def read_table(path: Path, only: Sequence[str] | None = None, missing: str | Non
     """
     with reading(path) as file:
         content = b"".join(iter(lambda: file.read(AT_ONCE) or b"", b""))
-    try:
+    with _saying(path):
         table = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(content), page_checksum_verification=True).read()
         names = list(table.column_names)
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise CommandError(f"{path} is damaged, or not a Parquet file that pyarrow reads: {error}") from None
     if not table.num_rows:
         raise CommandError(f"{path} has no rows")
     chosen = chosen_columns(path, names, only)
