@@ -215,6 +215,16 @@ def _add_scan(parser: ArgumentParser, title: str, initial: int) -> None:
 def _add_rounding(parser: ArgumentParser) -> None:
     parser.description = _ROUND_EXAMPLES
     parser.epilog = _FILES.format(rows=_ROUND_ROWS)
+    _add_mode(parser)
+    parser.add_argument(
+        "--dtype",
+        metavar="T",
+        choices=[element.name for element in ELEMENT_TYPES if element.kind == "float"],
+        help="convert to this floating-point type first: %(choices)s",
+    )
+
+
+def _add_mode(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--mode",
         type=lambda text: text.replace("-", "_"),
@@ -223,12 +233,6 @@ def _add_rounding(parser: ArgumentParser) -> None:
         metavar="M",
         help="half_even: to the nearest integer, halves to the even one (the default, as NumPy does); toward_zero: "
         "drop the fraction; half_away: to the nearest integer, halves away from zero",
-    )
-    parser.add_argument(
-        "--dtype",
-        metavar="T",
-        choices=[element.name for element in ELEMENT_TYPES if element.kind == "float"],
-        help="convert to this floating-point type first: %(choices)s",
     )
 
 
@@ -608,14 +612,7 @@ def add_problem(parser: ArgumentParser) -> None:
     parser.add_argument("--reverse", action="store_true", help="start from the highest index of the axis")
     parser.add_argument("--precision", choices=("default", "compensated"), default="default", help="of sums of float32")
     parser.add_argument("--monotone", action="store_true", help="have the largest sum so far as each result")
-    parser.add_argument(
-        "--mode",
-        type=lambda text: text.replace("-", "_"),
-        choices=tuple(MODES),
-        default=next(iter(MODES)),
-        metavar="M",
-        help="how to round: %(choices)s; %(default)s by default",
-    )
+    _add_mode(parser)
     parser.add_argument("--in-place", action="store_true", help="results take the places of elements")
 
 

@@ -93,8 +93,7 @@ class IDMLBindingTable(IDMLDeviceChild):
         Raises
         ------
         DirectMLError
-            With E_INVALIDARG, if a rule is broken; the message names it. With DXGI_ERROR_INVALID_CALL, if the table was
-            recorded for an operator with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE and not reset since.
+            As `BindInputs`.
         """
         where = "IDMLBindingTable::BindOutputs"
         descs, dispatchable = self._given(bindingCount, bindings, where)
@@ -112,8 +111,7 @@ class IDMLBindingTable(IDMLDeviceChild):
         Raises
         ------
         DirectMLError
-            With E_INVALIDARG, if a rule is broken; the message names it. With DXGI_ERROR_INVALID_CALL, if the table was
-            recorded for an operator with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE and not reset since.
+            As `BindInputs`.
         """
         where = "IDMLBindingTable::BindTemporaryResource"
         dispatchable = self._rebindable(where)
@@ -131,8 +129,7 @@ class IDMLBindingTable(IDMLDeviceChild):
         Raises
         ------
         DirectMLError
-            With E_INVALIDARG, if a rule is broken; the message names it. With DXGI_ERROR_INVALID_CALL, if the table was
-            recorded for an operator with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE and not reset since.
+            As `BindInputs`.
         """
         where = "IDMLBindingTable::BindPersistentResource"
         dispatchable = self._rebindable(where)
