@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import dmlgpu
-from dmlgpu.cli import info, main, system
-from dmlgpu.cli.system import DriverFile, driver_files, driver_folders, environment
+from dmlgpu.cli import info, main
+from dmlgpu.cli.info import DriverFile, driver_files, driver_folders, environment
 from dmlgpu.errors import DeviceError
 from dmlgpu.runtime import adapters, device
 
@@ -150,7 +150,7 @@ class TestDriverFiles:
         (tmp_path / "bad.json").write_text("{")
         (tmp_path / "other.json").write_text('{"layer": {}}')
         places = [good, bare, missing, tmp_path / "bad.json", tmp_path / "other.json", tmp_path / "gone.json"]
-        source, found = driver_files({"VK_DRIVER_FILES": system.os.pathsep.join(map(str, places)), "HOME": "/gone"})
+        source, found = driver_files({"VK_DRIVER_FILES": info.os.pathsep.join(map(str, places)), "HOME": "/gone"})
         assert source == "VK_DRIVER_FILES"
         assert found == [
             DriverFile(str(good), "./lib.so", "1.3.0"),
