@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from ..dtypes import ELEMENT_TYPES, by_name
 from ..errors import ArgumentError
@@ -70,6 +71,11 @@ class Row:
     def slices(self) -> int:
         """The number of slices of a scan."""
         return 1 if self.axis is None else self.elements // self.shape[self.axis]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of a scan, by the names that `cumulative_sum` gives them."""
+        return {"exclusive": self.exclusivity == "exclusive", "reverse": self.direction == "decreasing"}
 
     @property
     def is_scan(self) -> bool:

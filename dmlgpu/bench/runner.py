@@ -87,8 +87,7 @@ def problem_of(row: Row) -> ScanProblem | ElementwiseProblem:
     element, layout = by_name(row.type), Layout.packed(row.shape)
     if row.axis is None:
         return round_problem(element, RoundingMode.HALF_EVEN, layout, layout)
-    options = ScanOptions(row.exclusivity == "exclusive", row.direction == "decreasing")
-    return scan_problem(element, Operator(row.operator), layout, layout, row.axis, options)
+    return scan_problem(element, Operator(row.operator), layout, layout, row.axis, ScanOptions(**row.options))
 
 
 @dataclass

@@ -76,13 +76,7 @@ class Data:
             if row.axis is None:
                 self._expected[key] = reference.round(x, "half_even")
             else:
-                self._expected[key] = reference.cumulative(
-                    x,
-                    row.operator,
-                    axis=row.axis,
-                    exclusive=row.exclusivity == "exclusive",
-                    reverse=row.direction == "decreasing",
-                )
+                self._expected[key] = reference.cumulative(x, row.operator, axis=row.axis, **row.options)
         return self._expected[key]
 
 
@@ -106,8 +100,8 @@ def numpy_call(row: Row) -> Callable[[Array], Array]:
             accumulate(x[(*before, slice(None, -1))], axis=axis, dtype=kind, out=out[(*before, slice(1, None))])
         return out
 
-    forward = exclusive if row.exclusivity == "exclusive" else inclusive
-    return forward if row.direction == "increasing" else lambda x: forward(x[turn])[turn]
+    forward = exclusive if row.options["exclusive"] else inclusive
+    return (lambda x: forward(x[turn])[turn]) if row.options["reverse"] else forward
 
 
 def own_call(row: Row, device: Any) -> Callable[[Any], Any]:
@@ -115,14 +109,7 @@ def own_call(row: Row, device: Any) -> Callable[[Any], Any]:
     if row.axis is None:
         return lambda x: functions.round(x, device=device)
     function = functions.cumulative_sum if row.operator == "sum" else functions.cumulative_prod
-    return lambda x: function(
-        x,
-        axis=row.axis,
-        dtype=row.type,
-        exclusive=row.exclusivity == "exclusive",
-        reverse=row.direction == "decreasing",
-        device=device,
-    )
+    return lambda x: function(x, axis=row.axis, dtype=row.type, device=device, **row.options)
 
 
 # Copies
