@@ -24,6 +24,7 @@ from dmlgpu.planning.pieces import (
     CARRY_WORDS,
     CarryColumns,
     CarryNumbers,
+    CarrySlices,
     PiecePlan,
     max_bytes,
     max_length,
@@ -495,7 +496,9 @@ def test_plans_of_pieces(limits: Limits, side_by_side: bool, slices: int, tiles:
     [
         (SOFTWARE, "float32", 1024, {"scan_bands", "scan_suspects"}),
         (SOFTWARE, "int16", 1024, {"scan_bands_exact"}),
-        (SOFTWARE, "float32", 100, {"scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"}),
+        (SOFTWARE, "float32", 100, {"scan_slices"}),
+        (SOFTWARE, "int8", 508, {"scan_columns"}),
+        (SOFTWARE, "float32", 3, {"scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"}),
         (GPU, "float32", 1024, {"scan_strips", "scan_suspects"}),
         (GPU, "int16", 1024, {"scan_strips"}),
         (GPU, "int8", 1021, {"scan_strips"}),
@@ -535,6 +538,63 @@ def test_pieces_of_unaligned_strips(
     assert same_bits(together(results, x.ndim - 2, False), expected)
 
 
+@pytest.mark.parametrize(("dtype", "kernel"), [("float32", "scan_serial_tiles"), ("int32", "scan_slices")])
+def test_pieces_in_place_are_not_checked_first(dtype: str, kernel: str) -> None:
+    """A phase that checks and one that writes would need a carry each; integers have but one."""
+    layout = Layout((100, 2 * TILE), (2 * TILE, 1))
+    problem = scan_problem(by_name(dtype), Operator.SUM, layout, layout, axis=1)
+    for unfinished in (True, False):
+        piece = plan_piece(problem, SOFTWARE, one_buffer=True, carries=None, unfinished=unfinished)
+        assert piece.plan.passes[-1].pipeline.kernel == kernel
+
+
+def test_a_piece_without_room_for_the_progress_of_its_slices() -> None:
+    limits = changed(SOFTWARE, binding_bytes=2**20)
+    for slices, kernel in ((2000, "scan_slices"), (3000, "scan_serial_tiles")):
+        problem = scan_problem(by_name("int8"), Operator.SUM, *[Layout((slices, 80), (80, 1))] * 2, axis=1)
+        carries = np.zeros((slices, CARRY_WORDS), np.uint32)
+        piece = plan_piece(problem, limits, one_buffer=False, carries=carries, unfinished=False)
+        assert piece.plan.passes[-1].pipeline.kernel == kernel
+        assert piece.plan.state_bytes <= limits.binding_bytes
+
+
+@pytest.mark.parametrize("operator", ["sum", "product"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+def test_pieces_with_an_invocation_a_slice(
+    device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch, fresh_plans: None, operator: str, dtype: str
+) -> None:
+    """In several windows; some tiles are exceptional, and the third piece is scanned by another kernel."""
+    is_float = np.dtype(dtype).kind == "f"
+    shape, axis = ((16, 300_000), 1) if is_float else ((150_000, 256), 0)
+    x = np.random.default_rng(3).standard_normal(shape)
+    x = (np.exp(0.003 * x) if operator == "product" else x).astype(dtype) if is_float else (9 * x).astype(dtype)
+    if is_float:  # the first ones overflow in the canonical order, and not in a left fold
+        most = 0.9 * float(np.finfo(dtype).max)
+        for row, column in ((1, 20), (2, 140_000), (3, 262_150)):
+            x[row, column : column + 23] = np.array([-most, *[0] * 19, most, most, -most], dtype)
+        x[4, 135_000], x[5, 150_000] = np.inf, np.nan
+    options = {"operator": operator, "axis": axis, "dtype": dtype, "exclusive": is_float, "precision": "default"}
+    expected = whole(x, device, **options)
+    kernels: list[set[str]] = []
+
+    def plan(*arguments: Any, **flags: Any) -> PiecePlan:
+        piece = plan_piece(*arguments, **flags)
+        kernels[-1].add(piece.plan.passes[-1].pipeline.kernel)
+        return piece
+
+    monkeypatch.setattr("dmlgpu.runtime.device.plan_piece", plan)
+    near = changed(device.limits, software=True, near_elements=2**31, cores=1)
+    scan, results = dmlgpu.Scan(**options, device=device), []
+    for number, part in enumerate(parts_of(x, axis, [135_168, 5000, 5000, shape[axis] - 145_168], False)):
+        monkeypatch.setattr(device, "limits", changed(near, software=number != 2))
+        kernels.append(set())
+        results.append(scan.push(part))
+    results.append(scan.finish())
+    kernel = "scan_slices" if is_float else "scan_columns"
+    assert [kernel in each for each in kernels] == [True, True, False, True]
+    assert same_bits(together(results, axis, False), expected)
+
+
 @pytest.mark.parametrize("before", [1, 5, 16, 31])
 def test_carries_side_by_side_keep_what_they_say(before: int) -> None:
     """Also those of slices whose count of tiles began anew behind an exceptional one."""
@@ -543,8 +603,9 @@ def test_carries_side_by_side_keep_what_they_say(before: int) -> None:
     flags = before % 16 | (0x100 if before >= 16 else 0)
     carries[:, 6:] = (flags, 0)
     carries[3, 6], carries[7, 6] = 0x103, 0x100
-    form = CarryColumns(12, before, before)
-    assert (form.carries(form.words(carries)) == carries).all()
+    for form in (CarryColumns(12, before, before), CarrySlices(12)):
+        assert form.words(carries).shape == form.shape
+        assert (form.carries(form.words(carries)) == carries).all()
 
 
 @pytest.mark.parametrize("in_strips", [False, True])

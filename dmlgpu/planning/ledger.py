@@ -194,11 +194,17 @@ def _band_columns(work: Work) -> int:
 
 def _progress(work: Work) -> tuple[int, int]:
     """Return the words of what goes from window to window and from phase to phase."""
-    words = work.count * (23 * work.accumulator_words + 4) if work.constants["in_windows"] else 0
+    first, length = work.fields["first"], work.fields["length"]
+    # Between tiles it is the carry alone.
+    begin, end = (
+        3 * work.accumulator_words + 2 if i % TILE == 0 else 23 * work.accumulator_words + 4
+        for i in (first, first + length)
+    )
+    slices = work.count * work.constants["in_windows"]
     phase = work.constants.get("phase", 0)
     told = work.count if work.folds == 2 else 0
-    read = words * work.fields["resume"] + (told if phase == 2 else 0)
-    return read, words * work.fields["suspend"] + (work.count if phase == 1 else 0)
+    read = begin * slices * work.fields["resume"] + (told if phase == 2 else 0)
+    return read, end * slices * work.fields["suspend"] + (work.count if phase == 1 else 0)
 
 
 def _carries(work: Work) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..layout import ceil_div
 from .columns import Columns, strips_of
-from .dispatch import Pass, Plan
+from .dispatch import Pass, PipelineKey, Plan
 from .kernels import TABLE, Work
 from .plan import plan_problem
 from .problem import ScanProblem
@@ -25,6 +25,7 @@ __all__ = [
     "CarryColumns",
     "CarryNumbers",
     "CarryRows",
+    "CarrySlices",
     "PiecePlan",
     "TotalsPlan",
     "max_bytes",
@@ -49,6 +50,9 @@ RECORD_WORDS = 12
 
 _SLICE_WORDS = {"scan_rows": CARRY_WORDS, "scan_tiles": 2 * CARRY_WORDS, "scan_serial_tiles": 2 * CARRY_WORDS}
 """Words between the carries of neighbouring slices, at the start of the scratch memory, by the kernel that writes."""
+
+_PROGRESS_KERNELS = ("scan_slices", "scan_columns")
+"""The kernels that keep what ``wgsl/lib/progress_state.wgsl`` has."""
 
 Words = NDArray[np.uint32]
 
@@ -204,7 +208,39 @@ class CarryNumbers:
         return (rows + np.arange(0, self.across, self._in_word)).reshape(-1)
 
 
-CarryForm = CarryRows | CarryColumns | CarryNumbers
+@dataclass(frozen=True)
+class CarrySlices:
+    """Carries of slices side by side in scratch memory, as ``wgsl/lib/progress_state.wgsl`` has them.
+
+    Attributes
+    ----------
+    slices : int
+        How many there are.
+    """
+
+    slices: int
+
+    def words(self, carries: Words) -> Words:
+        """Return what the scratch memory begins with before the piece."""
+        words = np.zeros(self.shape, np.uint32)
+        words[1 : 1 + _FLAGS] = carries[:, :_FLAGS].T
+        words[1 + _FLAGS], words[2 + _FLAGS] = carries[:, _FLAGS] & 0xFF, carries[:, _FLAGS] // _HAS_S
+        return words
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of what the scratch memory begins with."""
+        return 3 + _FLAGS, self.slices
+
+    def carries(self, words: Words) -> Words:
+        """Return the carries after the piece from what the scratch memory begins with then."""
+        carries = np.zeros((self.slices, CARRY_WORDS), np.uint32)
+        carries[:, :_FLAGS] = words[1 : 1 + _FLAGS].T
+        carries[:, _FLAGS] = words[1 + _FLAGS] | words[2 + _FLAGS] * _HAS_S
+        return carries
+
+
+CarryForm = CarryRows | CarryColumns | CarryNumbers | CarrySlices
 
 
 @dataclass(frozen=True)
@@ -215,7 +251,7 @@ class PiecePlan:
     ----------
     plan : Plan
         The passes. The contents of the scratch memory before and after them matter.
-    form : CarryRows, CarryColumns or CarryNumbers
+    form : CarryRows, CarryColumns, CarryNumbers or CarrySlices
         How the carries before and after them lie at its start.
     """
 
@@ -262,8 +298,13 @@ def plan_piece(
     assert not unfinished or problem.axis.size % TILE == 0
     planner, policy = ScanPlanner(problem, limits, one_buffer), policy_of(limits)
     chunks, in_place = planner.chunks, planner.in_place
-    *side_by_side, kernel = policy.kernels_of_pieces(problem, in_place)
-    for name in side_by_side:
+    *preferred, kernel = policy.kernels_of_pieces(problem, in_place)
+    for name in preferred:
+        if name == "slices":
+            slices = _plan_slices(problem, limits, one_buffer, carries is not None, unfinished)
+            if slices is not None:
+                return slices
+            continue
         is_bands = name == "bands"
         columns = policy.bands(problem, chunks, in_place) if is_bands else strips_of(problem, limits, chunks, in_place)
         if columns is not None and math.prod(columns.chunks[:-1]) >= problem.slices:
@@ -293,6 +334,30 @@ def _plan_columns(
         form = CarryColumns(problem.slices, first, first + problem.axis.size // TILE)
     passes = _with_flags(problem, tuple(columns.passes(planner)), first, carries is not None, unfinished)
     return PiecePlan(Plan.of(passes), form)
+
+
+def _plan_slices(
+    problem: ScanProblem, limits: Limits, one_buffer: bool, continued: bool, unfinished: bool
+) -> PiecePlan | None:
+    """Plan a piece with an invocation a slice, which reads each element once; None where that cannot be."""
+    passes = plan_problem(problem, limits, one_buffer=one_buffer, kernel="slices").passes
+    if not all(_has_one_carry(one) and one.params["count"] == problem.slices for one in passes):
+        return None
+    if continued or unfinished:
+        passes = tuple(replace(one, pipeline=_in_windows(one.pipeline)) for one in passes)
+    first_tile = int(continued)  # any but the slice's first one
+    plan = Plan.of(_with_flags(problem, passes, first_tile, continued, unfinished))
+    return PiecePlan(plan, CarrySlices(problem.slices)) if plan.state_bytes <= limits.binding_bytes else None
+
+
+def _has_one_carry(one: Pass) -> bool:
+    """Whether a pass takes and leaves the progress of slices, and not in two phases, of which each has its own."""
+    return one.pipeline.kernel in _PROGRESS_KERNELS and not dict(one.pipeline.constants).get("phase")
+
+
+def _in_windows(key: PipelineKey) -> PipelineKey:
+    """Return a pipeline that takes and leaves the progress of slices."""
+    return replace(key, constants=tuple(sorted({**dict(key.constants), "in_windows": 1}.items())))
 
 
 def _tile_of(carries: Words) -> int:
@@ -359,7 +424,8 @@ def _with_flags(
         changed = params.copy()
         changed["resume"] = continued or params["first"] > 0
         changed["suspend"] = unfinished or params["first"] + params["length"] < end
-        changed["first"] += first_tile * TILE
+        for name in ("first", "checked_first"):
+            changed[name] += first_tile * TILE
         made = replace(one, uniforms=changed.tobytes())
         found.append(replace(made, state_bytes=4 * TABLE[one.pipeline.kernel].scratch_words(Work.of(made))))
     return tuple(found)

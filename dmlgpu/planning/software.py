@@ -175,7 +175,7 @@ class SoftwarePolicy(GpuPolicy):
 
     def kernels_of_pieces(self, problem: ScanProblem, in_place: bool) -> list[str]:
         """Return the ways to scan a piece, which begins and ends with a carry for each slice, the best first."""
-        return ["bands", "serial"] if self.kernel(problem, in_place).kernel == "slices" else ["serial"]
+        return ["bands", "slices", "serial"] if self.kernel(problem, in_place).kernel == "slices" else ["serial"]
 
     def packs(self, problem: ScanProblem) -> bool:
         """Whether an invocation may take several short slices: not where those of a few elements are whole vectors."""

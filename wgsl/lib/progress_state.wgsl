@@ -16,40 +16,44 @@ override phase: u32 = 0u;
 // Whether slices are cut into windows: software drivers go through what they then do, in any case.
 override in_windows: bool = true;
 
-const ACCUMULATORS = 23u;
-const PROGRESS_WORDS = 2u * ACCUMULATORS + 4u;
+// Words of a slice: its carry (three accumulators of up to two words, tiles, has_s), excess, has_q and 20 accumulators.
+const PROGRESS_WORDS = 50u;
+const LEVELS = 20u;
 
 fn progress_word(slice: u32, number: u32) -> u32 {
     return (1u + select(0u, PROGRESS_WORDS, phase == CHECK) + number) * params.count + slice;
 }
 
 fn fetch(slice: u32, number: u32) -> Accumulator {
-    return get_accumulator(progress_word(slice, 2u * number), params.count);
+    return get_accumulator(progress_word(slice, number), params.count);
 }
 
 fn keep(slice: u32, number: u32, value: Accumulator) {
-    put_accumulator(progress_word(slice, 2u * number), params.count, value);
+    put_accumulator(progress_word(slice, number), params.count, value);
+}
+
+// Between tiles all follows from the carry, which a piece of a slice therefore begins and ends with.
+fn is_between_tiles(i: u32) -> bool {
+    return i % TILE == 0u;
 }
 
 fn resume(slice: u32) -> Progress {
     var progress: Progress;
-    let rest = 2u * ACCUMULATORS;
-    progress.carry = Carry(
-        fetch(slice, 0u),
-        fetch(slice, 1u),
-        fetch(slice, 2u),
-        state_word(progress_word(slice, rest)),
-        state_word(progress_word(slice, rest + 1u)) == 1u,
-    );
-    progress.excess = state_word(progress_word(slice, rest + 2u));
-    progress.has_q = state_word(progress_word(slice, rest + 3u)) == 1u;
-    progress.r = fetch(slice, 3u);
-    progress.q = fetch(slice, 4u);
-    progress.p = fetch(slice, 5u);
-    progress.left = fetch(slice, 6u);
-    progress.last = fetch(slice, 7u);
+    let tiles = state_word(progress_word(slice, 6u));
+    let has_s = state_word(progress_word(slice, 7u)) == 1u;
+    begin_tile(&progress, Carry(fetch(slice, 0u), fetch(slice, 2u), fetch(slice, 4u), tiles, has_s));
+    if (is_between_tiles(params.first)) {
+        return progress;
+    }
+    progress.excess = state_word(progress_word(slice, 8u));
+    progress.has_q = state_word(progress_word(slice, 9u)) == 1u;
+    progress.r = fetch(slice, 10u);
+    progress.q = fetch(slice, 12u);
+    progress.p = fetch(slice, 14u);
+    progress.left = fetch(slice, 16u);
+    progress.last = fetch(slice, 18u);
     for (var i = 0u; i < 15u; i += 1u) {
-        progress.levels[i] = fetch(slice, 8u + i);
+        progress.levels[i] = fetch(slice, LEVELS + 2u * i);
     }
     return progress;
 }
@@ -63,21 +67,23 @@ fn before_window(slice: u32) -> Progress {
 }
 
 fn suspend(slice: u32, progress: ptr<function, Progress>) {
-    let rest = 2u * ACCUMULATORS;
     keep(slice, 0u, (*progress).carry.s);
-    keep(slice, 1u, (*progress).carry.c);
-    keep(slice, 2u, (*progress).carry.last);
-    set_state_word(progress_word(slice, rest), (*progress).carry.tiles);
-    set_state_word(progress_word(slice, rest + 1u), u32((*progress).carry.has_s));
-    set_state_word(progress_word(slice, rest + 2u), (*progress).excess);
-    set_state_word(progress_word(slice, rest + 3u), u32((*progress).has_q));
-    keep(slice, 3u, (*progress).r);
-    keep(slice, 4u, (*progress).q);
-    keep(slice, 5u, (*progress).p);
-    keep(slice, 6u, (*progress).left);
-    keep(slice, 7u, (*progress).last);
+    keep(slice, 2u, (*progress).carry.c);
+    keep(slice, 4u, (*progress).carry.last);
+    set_state_word(progress_word(slice, 6u), (*progress).carry.tiles);
+    set_state_word(progress_word(slice, 7u), u32((*progress).carry.has_s));
+    if (is_between_tiles(params.first + params.length)) {
+        return;
+    }
+    set_state_word(progress_word(slice, 8u), (*progress).excess);
+    set_state_word(progress_word(slice, 9u), u32((*progress).has_q));
+    keep(slice, 10u, (*progress).r);
+    keep(slice, 12u, (*progress).q);
+    keep(slice, 14u, (*progress).p);
+    keep(slice, 16u, (*progress).left);
+    keep(slice, 18u, (*progress).last);
     for (var i = 0u; i < 15u; i += 1u) {
-        keep(slice, 8u + i, (*progress).levels[i]);
+        keep(slice, LEVELS + 2u * i, (*progress).levels[i]);
     }
 }
 
