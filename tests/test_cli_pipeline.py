@@ -189,7 +189,7 @@ class Rows:
 def test_a_table_is_read_computed_and_written_at_the_same_time(tmp_path: Path) -> None:
     """Each block is computed only once the next one is read, and written only once the next one is computed."""
     table = Rows()
-    task = Task(table.compute, lambda state: pytest.fail("nothing is scanned"), False, None, {})
-    assert stream_table(nullcontext(table), tmp_path / "y.csv", task, scans=False) == "3 rows of 1 column"
+    task = Task(table.compute, None, False, None, {})
+    assert stream_table(nullcontext(table), tmp_path / "y.csv", task) == "3 rows of 1 column"
     assert table.written == [0, 1, 2]
     assert threads() == []

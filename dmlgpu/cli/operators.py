@@ -385,26 +385,16 @@ def _run_blocks(source: Path, kind: Format, target: Path, arguments: Namespace) 
     if kind in ("csv", "parquet"):
         from .table_stream import stream_table, stream_text
 
-        options = [arguments.columns, arguments.missing]
-        if kind == "parquet":
-            _refuse_header(source, arguments)
-        else:
-            options.insert(0, arguments.header)
-        table = _table_files(kind).open_blocks(source, memory, *options)
+        table = _table_files(kind).open_blocks(source, memory, *_reading_options(source, kind, arguments))
         task, device = _task(arguments, *_TABLE_OPTIONS)
-        scans = arguments.command != "round"
         if kind == "csv":
-            return stream_text(table, target, task, scans, arguments.resume), device
-        return stream_table(table, target, task, scans), device
+            return stream_text(table, target, task, arguments.resume), device
+        return stream_table(table, target, task), device
     _refuse_table_options(source, arguments)
-    task, device = _task(arguments)
-    scans = arguments.command != "round"
-
-    def along(path: Path, shape: tuple[int, ...]) -> int | None:
-        return _axis(path, shape, arguments) if scans else None
-
     from .stream import stream
 
+    task, device = _task(arguments)
+    along = partial(_axis, arguments=arguments)
     if kind == "npz":
         return stream_archive(source, target, along, task, memory), device
     return stream(source, target, partial(along, source), task, memory, arguments.resume), device
@@ -428,7 +418,7 @@ def _task(arguments: Namespace, *more: str) -> tuple[Task, Device]:
     initial = {"cumsum": 0, "cumprod": 1}[arguments.command] if getattr(arguments, "include_initial", False) else None
     task = Task(
         compute,
-        scan,
+        scan if scans else None,
         scans and arguments.reverse,
         initial,
         options | {"subnormals": dict(device.subnormals()) if scans else None},
@@ -439,7 +429,7 @@ def _task(arguments: Namespace, *more: str) -> tuple[Task, Device]:
 def _run_array(source: Path, target: Path | None, arguments: Namespace) -> tuple[NDArray[Any], Device]:
     _refuse_table_options(source, arguments)
     array = read_npy(source, arguments.memory)
-    axis = None if arguments.command == "round" else _axis(source, array.shape, arguments)
+    axis = _axis(source, array.shape, arguments)
     if target is not None and output_format(target) != "npy" and array.ndim not in (1, 2):
         raise CommandError(
             f"cannot write {target}: a {target.suffix} file has 1 or 2 dimensions while {source} has {array.ndim}; "
@@ -452,10 +442,7 @@ def _run_array(source: Path, target: Path | None, arguments: Namespace) -> tuple
 def _run_archive(source: Path, arguments: Namespace) -> tuple[Archive, Device]:
     _refuse_table_options(source, arguments)
     archive = read_archive(source, arguments.memory)
-    axes = {
-        name: None if arguments.command == "round" else _axis(source / name, array.shape, arguments)
-        for name, array in archive.arrays.items()
-    }
+    axes = {name: _axis(source / name, array.shape, arguments) for name, array in archive.arrays.items()}
     compute, device = _operator(arguments)
     results = {name: _in_order(compute, array, axes[name]) for name, array in archive.arrays.items()}
     return replace(archive, arrays=results), device
@@ -469,8 +456,10 @@ def _refuse_table_options(source: Path, arguments: Namespace) -> None:
         )
 
 
-def _axis(source: Path, shape: tuple[int, ...], arguments: Namespace) -> int:
-    """Return the axis to run along, counted from the start."""
+def _axis(source: Path, shape: tuple[int, ...], arguments: Namespace) -> int | None:
+    """Return the axis to run along, counted from the start; None for rounding, which has none."""
+    if arguments.command == "round":
+        return None
     if not shape:
         raise CommandError(f"{source} holds a single number, which has no axis to run along")
     if arguments.axis is None and len(shape) > 1:
@@ -495,9 +484,14 @@ def _table_axis(arguments: Namespace) -> int:
     return int(axis % 2)
 
 
-def _refuse_header(source: Path, arguments: Namespace) -> None:
+def _reading_options(source: Path, kind: Format, arguments: Namespace) -> list[Any]:
+    """Return what a table is read by besides its file, in the order of the arguments of what reads it."""
+    options = [arguments.columns, arguments.missing]
+    if kind == "csv":
+        return [arguments.header, *options]
     if arguments.header != "auto":
         raise CommandError(f"--header is for .csv files; {source} says itself what its columns are called")
+    return options
 
 
 def _table_files(kind: Format) -> Any:
@@ -512,10 +506,7 @@ def _table_files(kind: Format) -> Any:
 
 
 def _run_table(source: Path, kind: Format, arguments: Namespace) -> tuple[Table, Device]:
-    if kind == "parquet":
-        _refuse_header(source, arguments)
-    options = (arguments.columns, arguments.missing)
-    table: Table = _table_files(kind).read_table(source, *((arguments.header, *options) if kind == "csv" else options))
+    table: Table = _table_files(kind).read_table(source, *_reading_options(source, kind, arguments))
     axis = _table_axis(arguments)
     longer = getattr(arguments, "include_initial", False)
     if axis == 1:

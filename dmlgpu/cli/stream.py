@@ -41,8 +41,9 @@ class Task:
     ----------
     compute : callable
         Does it to an array that has whole slices along an axis, or None for all of its elements as they are.
-    scan : callable
-        Returns a scan that takes slices in pieces, from its state if it goes on.
+    scan : callable or None
+        Returns a scan that takes slices in pieces, from its state if it goes on; None where elements have nothing to do
+        with each other.
     reverse : bool
         Whether it goes from the end of the axis.
     initial : int, optional
@@ -52,7 +53,7 @@ class Task:
     """
 
     compute: Callable[[NDArray[Any], int | None], NDArray[Any]]
-    scan: Callable[[bytes | None], Scan]
+    scan: Callable[[bytes | None], Scan] | None
     reverse: bool
     initial: int | None
     options: Mapping[str, Any]
@@ -352,6 +353,7 @@ class _Job:
     def run(self, output: Output, place: Place, state: bytes | None, keeper: Keeper | None = None) -> None:
         """Compute all blocks from a place on."""
         if state is not None:
+            assert self.task.scan is not None
             self._scan = self.task.scan(state)
         itemsize = self.header.dtype.itemsize
         total, begin = self.cube.elements * itemsize, self.cube.done(place) * itemsize
@@ -404,6 +406,7 @@ class _Job:
         more = self.results.length - self.cube.length
         row = block.rows[0] + more
         if block.rows[0] == 0:
+            assert self.task.scan is not None
             self._scan = self.task.scan(None)
             if self.task.initial is not None:
                 row = 0

@@ -113,7 +113,7 @@ class _Done:
     states: Sequence[bytes] = ()
 
 
-def stream_table(source: AbstractContextManager[Blocks], target: Path, task: Task, scans: bool) -> str:
+def stream_table(source: AbstractContextManager[Blocks], target: Path, task: Task) -> str:
     """Compute the columns of numbers of a table some rows at a time, and write them with the others to another file.
 
     Parameters
@@ -124,8 +124,6 @@ def stream_table(source: AbstractContextManager[Blocks], target: Path, task: Tas
         Where to write.
     task : Task
         What to compute, down the columns.
-    scans : bool
-        Whether it is a scan, and not done to each number by itself.
 
     Returns
     -------
@@ -133,18 +131,18 @@ def stream_table(source: AbstractContextManager[Blocks], target: Path, task: Tas
         How many rows and columns there are.
     """
     with replacing(target) as file, source as table:
-        work = _Work(table, task, scans, _types(table, task), _Done())
+        work = _Work(table, task, _types(table, task), _Done())
         with writing(target):
             _stream(table, file, work, Place(), None)
     return _described(table, task)
 
 
-def stream_text(source: AbstractContextManager[Text], target: Path, task: Task, scans: bool, resume: bool) -> str:
+def stream_text(source: AbstractContextManager[Text], target: Path, task: Task, resume: bool) -> str:
     """Compute a table as `stream_table` does, in a way that can be gone on with after a kill.
 
     Parameters
     ----------
-    source, target, task, scans
+    source, target, task
         As for `stream_table`.
     resume : bool
         As for `stream`.
@@ -155,7 +153,7 @@ def stream_text(source: AbstractContextManager[Text], target: Path, task: Task, 
         done = kept.begin(target, resume)
         if done.rows:
             note(f"going on after {100 * done.rows // table.rows} % of {table.path}")
-        _stream(table, kept, _Work(table, task, scans, types, done), done.place, kept)
+        _stream(table, kept, _Work(table, task, types, done), done.place, kept)
         kept.end()
     return _described(table, task)
 
@@ -256,13 +254,13 @@ class _Work:
         How many rows are done.
     """
 
-    def __init__(self, table: Blocks, task: Task, scans: bool, types: Mapping[int, np.dtype[Any]], done: _Done) -> None:
+    def __init__(self, table: Blocks, task: Task, types: Mapping[int, np.dtype[Any]], done: _Done) -> None:
         self.task, self.types = task, types
         kinds = sorted(set(table.numbers.values()), key=str)
         self._groups = [[i for i, dtype in table.numbers.items() if dtype == each] for each in kinds]
         states: Sequence[bytes | None] = done.states or [None] * len(self._groups)
-        self._scans = [task.scan(state) for state in states] if scans else None
-        self._step = TILE if scans else 1
+        self._scans = [task.scan(state) for state in states] if task.scan else None
+        self._step = TILE if task.scan else 1
         self._waiting: Sequence[Cells] | None = None
         self._initial = None if done.rows else task.initial
         self.rows = done.rows
