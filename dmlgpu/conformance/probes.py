@@ -129,12 +129,6 @@ def _run(
             target.release()
 
 
-def _scan(device: Device, x: NDArray[Any], operator: str) -> NDArray[Any]:
-    layout, out = Layout.packed(x.shape), np.empty_like(x)
-    _run(device, scan_problem(by_dtype(x.dtype), Operator(operator), layout, layout, axis=1), x, out)
-    return out
-
-
 def _subnormals(device: Device) -> tuple[str, bool | None]:
     keeps = device.subnormals()
     said = ", ".join(f"{operator}s {'keep' if keeps[operator] else 'flush'} them" for operator in _OPERATORS)
@@ -157,10 +151,8 @@ def _exceptional(device: Device) -> tuple[str, bool | None]:
         largest = np.finfo(dtype).max
         values = np.array([np.nan, -np.nan, np.inf, -np.inf, largest, -largest, 1.5, -1.5, 0.0, -0.0], dtype)
         pairs = np.stack([np.repeat(values, values.size), np.tile(values, values.size)], axis=1)
-        for operator, ufunc in _OPERATORS.items():
-            with np.errstate(all="ignore"):
-                expected = np.stack([pairs[:, 0], ufunc(pairs[:, 0], pairs[:, 1])], axis=1)
-            difference = _first_pair(pairs, _scan(device, pairs, operator), expected, ufunc)
+        for operator in _OPERATORS:
+            difference = _first_wrong(device, pairs, operator)
             if difference:
                 wrong.append(f"{_WORDS[operator]} of {dtype}: {difference}")
     return "; ".join(wrong) or "NaN, infinity, overflow and the sign of zero are as in IEEE 754", not wrong
@@ -168,15 +160,16 @@ def _exceptional(device: Device) -> tuple[str, bool | None]:
 
 def _correctly_rounded(device: Device, operator: str, dtype: str) -> tuple[str, bool | None]:
     pairs = hard_pairs(dtype, operator)
-    ufunc = _OPERATORS[operator]
-    with np.errstate(all="ignore"):
-        expected = np.stack([pairs[:, 0], ufunc(pairs[:, 0], pairs[:, 1])], axis=1)
-    difference = _first_pair(pairs, _scan(device, pairs, operator), expected, ufunc)
+    difference = _first_wrong(device, pairs, operator)
     return difference or f"correctly rounded in all of {len(pairs)} hard cases", not difference
 
 
-def _first_pair(pairs: NDArray[Any], result: NDArray[Any], expected: NDArray[Any], ufunc: np.ufunc) -> str:
-    """Describe the first pair with a wrong result; return an empty text if there is none."""
+def _first_wrong(device: Device, pairs: NDArray[Any], operator: str) -> str:
+    """Describe the first pair whose result is not NumPy's; return an empty text if there is none."""
+    ufunc, layout, result = _OPERATORS[operator], Layout.packed(pairs.shape), np.empty_like(pairs)
+    with np.errstate(all="ignore"):
+        expected = np.stack([pairs[:, 0], ufunc(pairs[:, 0], pairs[:, 1])], axis=1)
+    _run(device, scan_problem(by_dtype(pairs.dtype), Operator(operator), layout, layout, axis=1), pairs, result)
     bits = f"u{pairs.itemsize}"
     wrong = (result.view(bits) != expected.view(bits)) & ~(np.isnan(result) & np.isnan(expected))
     if not wrong.any():

@@ -30,6 +30,7 @@ __all__ = [
     "invalid_call",
     "out_of_memory",
     "to_bool",
+    "to_counted_structs",
     "to_enumerator",
     "to_items",
     "to_structs",
@@ -191,6 +192,16 @@ def to_structs(values: Any, kind: type[Any], where: str) -> tuple[Any, ...]:
     for i, value in enumerate(structs):
         if not isinstance(value, kind):
             raise ArrayTypeError(f"{where}[{i}] is {a_kind_of(value)}; give it {with_article(kind.__name__)}")
+    return structs
+
+
+def to_counted_structs(count: SupportsIndex, values: Any, kind: type[Struct], where: str) -> tuple[Struct, ...]:
+    """Return the value of an array of structs that is given with its length; `where` ends with the struct's name."""
+    structs = to_structs(values, kind, f"{where}s")
+    number = to_uint(count, f"{where}Count")
+    if number != len(structs):
+        name = where.rpartition(" ")[2]
+        raise invalid_argument(f"{where}Count is {number} while {name}s has {len(structs)}; they must agree")
     return structs
 
 

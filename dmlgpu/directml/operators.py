@@ -34,7 +34,7 @@ from .constants import (
     DML_TEMPORARY_BUFFER_ALIGNMENT,
     DML_TENSOR_FLAG_OWNED_BY_DML,
 )
-from .fields import a_kind_of, invalid_argument, invalid_call, out_of_memory, to_structs, to_uint
+from .fields import a_kind_of, invalid_argument, invalid_call, out_of_memory, to_counted_structs
 from .rules import ValidOperator
 from .structs import DML_BINDING_DESC, DML_BINDING_PROPERTIES, least_size
 
@@ -387,10 +387,7 @@ def check_operators(
     device: IDMLDevice, count: SupportsIndex, operators: Any, where: str
 ) -> tuple[IDMLCompiledOperator, ...]:
     """Return the operators that an initializer is given, checked."""
-    found: tuple[IDMLCompiledOperator, ...] = to_structs(operators, IDMLCompiledOperator, f"{where}: operators")
-    number = to_uint(count, f"{where}: operatorCount")
-    if number != len(found):
-        raise invalid_argument(f"{where}: operatorCount is {number} while operators has {len(found)}; they must agree")
+    found = to_counted_structs(count, operators, IDMLCompiledOperator, f"{where}: operator")
     for i, one in enumerate(found):
         if one._device is not device:
             raise invalid_argument(f"{where}: operators[{i}] was made by another IDMLDevice; make it with this one")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 from ..errors import ArrayTypeError, DeviceMemoryError, DeviceReleasedError, DirectMLError, said
 from .bindings import Slots, check_live
 from .constants import DXGI_ERROR_DEVICE_REMOVED
-from .fields import a_kind_of, invalid_argument, invalid_call, out_of_memory, to_structs, to_uint, with_article
+from .fields import a_kind_of, invalid_argument, invalid_call, out_of_memory, to_counted_structs, with_article
 from .operators import IDMLCompiledOperator, IDMLDeviceChild, IDMLDispatchable, IDMLOperatorInitializer
 from .structs import DML_BINDING_DESC, DML_BINDING_TABLE_DESC
 
@@ -173,13 +173,7 @@ class IDMLBindingTable(IDMLDeviceChild):
     ) -> tuple[tuple[DML_BINDING_DESC, ...], IDMLDispatchable]:
         """Return the bindings of a call, as many as it says."""
         dispatchable = self._rebindable(where)
-        descs = to_structs(bindings, DML_BINDING_DESC, f"{where}: bindings")
-        number = to_uint(count, f"{where}: bindingCount")
-        if number != len(descs):
-            raise invalid_argument(
-                f"{where}: bindingCount is {number} while bindings has {len(descs)}; they must agree"
-            )
-        return descs, dispatchable
+        return to_counted_structs(count, bindings, DML_BINDING_DESC, f"{where}: binding"), dispatchable
 
     def _prepare(self, where: str) -> tuple[Bound, ...]:
         """Check everything that a dispatch needs, and return what to record. Allocates only after a change."""
