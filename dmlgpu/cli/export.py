@@ -14,7 +14,7 @@ import dmlgpu
 from ..planning.export import LIMITS, exported_operator, limits_of_webgpu
 from ..planning.windows import Limits
 from .console import CommandError, count, one_line, say
-from .operators import add_problem, problem_given
+from .operators import add_problem, how, problem_given
 
 __all__ = ["DEFAULT_DEVICE", "add_arguments", "run"]
 
@@ -73,8 +73,9 @@ def run(arguments: Namespace) -> int:
     # The plan comes last: a folder that has one is complete.
     _write(folder, {**shaders, PLAN: _as_json(written)})
     passes = len(plan["passes"])
+    done = f"{how(plan['operator'], plan.get('axis'), plan)} of {plan['type']} {tuple(plan['shape'])}"
     say(
-        f"wrote {one_line(folder)}: {PLAN} and {count(len(shaders), 'shader')}, for {_how(plan)} in "
+        f"wrote {one_line(folder)}: {PLAN} and {count(len(shaders), 'shader')}, for {done} in "
         f"{'1 pass' if passes == 1 else f'{passes} passes'}, within {said}"
     )
     return 0
@@ -97,15 +98,6 @@ def _as_json(content: Mapping[str, Any]) -> str:
     """Return JSON with lists of numbers on one line each."""
     text = json.dumps(content, indent=1)
     return re.sub(r"\[[\s\d,]+\]", lambda numbers: " ".join(numbers[0].split()), text) + "\n"
-
-
-def _how(plan: Mapping[str, Any]) -> str:
-    """Say what the plan computes, as in 'reverse cumsum along axis 1 of float32 (2, 3)'."""
-    words = [word for word in ("exclusive", "reverse", "monotone") if plan.get(word)]
-    words += [plan["operator"], f"({plan['mode']})" if "mode" in plan else f"along axis {plan['axis']}"]
-    if plan.get("precision") == "compensated":
-        words.insert(0, "compensated")
-    return f"{' '.join(words)} of {plan['type']} {tuple(plan['shape'])}"
 
 
 def _check_folder(folder: Path) -> None:

@@ -6,7 +6,7 @@ import csv
 import os
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..runtime.device import Device
     from .stream import Task
 
-__all__ = ["add_arguments", "add_problem", "problem_given", "run"]
+__all__ = ["add_arguments", "add_problem", "how", "problem_given", "run"]
 
 _MEMORY = 1 << 30
 """Of a run, if --memory is not given."""
@@ -299,19 +299,20 @@ def run(arguments: Namespace) -> int:
     kind = input_format(source)
     written = kind if target is None else check_output(target)
     _check_files(source, kind, target, written, arguments)
-    how = _how(arguments, kind)
+    axis = getattr(arguments, "axis", None)
+    done = how(arguments.command, 0 if axis is None and kind != "npy" else axis, vars(arguments))
     name = "standard input" if source == STANDARD else one_line(source)
     if target is not None and kind == written and _is_large(source, kind, arguments):
         said, device = _run_blocks(source, kind, target, arguments)
     else:
         result, device = _run_whole(source, kind, target, arguments)
         if target is None:
-            say(summarize(f"{how} of {name}", result, device.summary))
+            say(summarize(f"{done} of {name}", result, device.summary))
             return 0
         _write(target, result)
         said = describe(result)
     if target != STANDARD:
-        say(f"wrote {one_line(target)}: {how} of {name}, {said}, on {device.summary}")
+        say(f"wrote {one_line(target)}: {done} of {name}, {said}, on {device.summary}")
     return 0
 
 
@@ -567,15 +568,13 @@ def _write(target: Path, result: Result) -> None:
             )
 
 
-def _how(arguments: Namespace, kind: str) -> str:
-    """Say what was computed, as in 'reverse cumsum along axis 1'."""
-    if arguments.command == "round":
-        return f"round ({arguments.mode})"
-    words = [word for word in ("exclusive", "reverse", "monotone") if getattr(arguments, word, False)]
-    if getattr(arguments, "precision", "default") == "compensated":
-        words.insert(0, "compensated")
-    axis = arguments.axis if arguments.axis is not None or kind == "npy" else 0
-    return " ".join([*words, arguments.command, *([] if axis is None else [f"along axis {axis}"])])
+def how(operator: str, axis: int | None, options: Mapping[str, Any]) -> str:
+    """Say what an operator computes, as in 'reverse cumsum along axis 1'."""
+    if operator == "round":
+        return f"round ({options['mode']})"
+    words = ["compensated"] if options.get("precision") == "compensated" else []
+    words += [word for word in ("exclusive", "reverse", "monotone") if options.get(word)]
+    return " ".join([*words, operator, *([] if axis is None else [f"along axis {axis}"])])
 
 
 # An operator by its shape, for commands that plan it and run nothing
