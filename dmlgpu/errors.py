@@ -74,6 +74,11 @@ def with_type(value: object) -> str:
     return f"{shown(value)} of type {type(value).__name__}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things, as in '1 row' and '2 rows'."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 class DmlGpuError(Exception):
     """Base class of all exceptions raised on purpose by this package."""
 
@@ -115,7 +120,7 @@ class AxisError(DmlGpuError, np.exceptions.AxisError):
                 "over all elements"
             )
         else:
-            count = f"{ndim} dimension{'' if ndim == 1 else 's'}"
+            count = counted(ndim, "dimension")
             message = f"axis {shown(axis)} is out of range for an array of {count}: give {-ndim} to {ndim - 1}"
         super().__init__(message)
         self.axis = axis

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arguments import integer
-from .errors import ArgumentError, ArrayIndexError, AxisError, shown
+from .errors import ArgumentError, ArrayIndexError, AxisError, counted, shown
 
 __all__ = [
     "MAX_DIMENSIONS",
@@ -210,7 +210,7 @@ class Layout:
         chosen = tuple(range(rank - 1, -1, -1) if axes is None else axes)
         order = [resolve_axis(axis, rank) for axis in chosen]
         if sorted(order) != list(range(rank)):
-            count = f"{rank} dimension{'' if rank == 1 else 's'}"
+            count = counted(rank, "dimension")
             raise ArgumentError(f"axes is {shown(chosen)} for an array of {count}: name each exactly once")
         return Layout(tuple(self.sizes[a] for a in order), tuple(self.strides[a] for a in order), self.offset)
 
@@ -284,7 +284,7 @@ def _expanded(items: tuple[Any, ...], rank: int) -> list[Any]:
     named = sum(1 for item in items if item is not None and item is not Ellipsis)
     if named > rank:
         raise ArrayIndexError(
-            f"{named} indices for an array of {rank} dimension{'' if rank == 1 else 's'}: give one a dimension at most"
+            f"{named} indices for an array of {counted(rank, 'dimension')}: give one a dimension at most"
         )
     places = [place for place, item in enumerate(items) if item is Ellipsis]
     if len(places) > 1:

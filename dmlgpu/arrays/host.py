@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..dtypes import ElementType, by_dtype, has_element_type
-from ..errors import ArgumentError, ArrayTypeError, DmlGpuError, HostMemoryError, said, with_type
+from ..errors import ArgumentError, ArrayTypeError, DmlGpuError, HostMemoryError, counted, said, with_type
 from ..layout import Layout, packed_strides
 
 __all__ = ["host_array", "host_empty", "memory_order"]
@@ -73,9 +73,9 @@ def _speaks_dlpack_only(x: Any) -> bool:
 
 def _refuse_masked(x: ArrayLike, argument: str) -> None:
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
-        masked = np.count_nonzero(np.ma.getmaskarray(x))
+        masked = int(np.count_nonzero(np.ma.getmaskarray(x)))
         raise ArrayTypeError(
-            f"{argument} is a masked array with {masked} masked element{'' if masked == 1 else 's'}, which cannot be "
+            f"{argument} is a masked array with {counted(masked, 'masked element')}, which cannot be "
             f"left out: fill {'it' if masked == 1 else 'them'} first, as in {argument}.filled(0)"
         )
 

@@ -13,7 +13,8 @@ from ..bench.comparison import heading as heading_of
 from ..bench.results import Report, Result, read_report
 from ..bench.rows import AXES, Row, default_rows, parse_axis, quick_rows, rows_of
 from ..bench.tables import closing, header_lines, heading, lines, markdown, wrapped
-from .console import CommandError, Progress, count, flush, note, one_line, say, warn
+from ..errors import counted
+from .console import CommandError, Progress, flush, note, one_line, say, warn
 from .files import check_outputs
 from .raw_files import check_input
 from .replacement import replacing
@@ -160,10 +161,10 @@ def run(arguments: Namespace) -> int:
     if outputs:
         say("")
     for path in outputs.values():
-        say(f"wrote {one_line(path)}: {count(len(rows), 'row')} and {len(report.results) - len(rows)} ways to copy")
+        say(f"wrote {one_line(path)}: {counted(len(rows), 'row')} and {len(report.results) - len(rows)} ways to copy")
     wrong = [result for result in report.results if result.difference is not None]
     if wrong:
-        rows_of_it = count(len(wrong), "row")
+        rows_of_it = counted(len(wrong), "row")
         warn(f"{rows_of_it} without the reference's bits, the first {wrong[0].row.name}: {wrong[0].difference}")
     return 1 if wrong else 0
 
@@ -197,7 +198,7 @@ def _list(rows: Sequence[Row]) -> None:
     say("axes and their values:")
     for name, (values, _) in AXES.items():
         say(f"  {name:12} {values}")
-    say(f"\n{count(len(rows), 'row')}, and behind each type and size the ways to copy as many bytes:")
+    say(f"\n{counted(len(rows), 'row')}, and behind each type and size the ways to copy as many bytes:")
     for row in rows:
         say(f"  {row.name}")
 
@@ -223,7 +224,7 @@ def _measure(
         if label != "limits":
             say(wrapped(text, f"{label:9} ", 10))
     if unfinished is not None:
-        say(f"\n{len(rows) - len(left)} of {count(len(rows), 'row')} are in {one_line(arguments.json)}")
+        say(f"\n{len(rows) - len(left)} of {counted(len(rows), 'row')} are in {one_line(arguments.json)}")
     say(f"\n{heading()}")
     for result in results.values():
         if result.row.operator != "copy":
@@ -246,7 +247,7 @@ def _measure(
         except KeyboardInterrupt:
             if "--json" in outputs and results:
                 there = sum(row in results for row in rows)
-                note(f"{outputs['--json']} has {there} of {count(len(rows), 'row')}; --resume measures the others")
+                note(f"{outputs['--json']} has {there} of {counted(len(rows), 'row')}; --resume measures the others")
             raise
     _close(list(results.values()), show_copies=arguments.show_copies)
     return Report(about, list(results.values()))
@@ -296,7 +297,7 @@ def _compare(arguments: Namespace) -> int:
     say(f"\n{render(changes, show_copies=arguments.show_copies)}")
     alone = [len({one.row for one in a.results} - {one.row for one in b.results}) for a, b in ((old, new), (new, old))]
     if any(alone):
-        say(f"not compared: {count(alone[0], 'row')} of old alone, {count(alone[1], 'row')} of new alone")
+        say(f"not compared: {counted(alone[0], 'row')} of old alone, {counted(alone[1], 'row')} of new alone")
     few = min(len(result.seconds) for report in (old, new) for result in report.results)
     if few < ENOUGH:
         note(f"with fewer than {ENOUGH} samples of a row ({few} here) its verdict is less sure than 95 %")

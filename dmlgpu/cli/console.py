@@ -15,7 +15,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import IO, Any
 
-from ..errors import DmlGpuError
+from ..errors import DmlGpuError, counted
 
 __all__ = [
     "GAP",
@@ -24,7 +24,6 @@ __all__ = [
     "ReaderGoneError",
     "columns",
     "complain",
-    "count",
     "flush",
     "note",
     "one_line",
@@ -77,11 +76,6 @@ def open_streams() -> None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lasts
     if sys.stdout is None:
         raise CommandError("standard output is closed; send it to a file, or to /dev/null if it does not matter")
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number and its noun, as in '1 row' and '2 rows'."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def one_line(text: object) -> str:
@@ -275,7 +269,7 @@ class Progress:
     def _amount(self, done: int, now: float) -> str:
         """Say how much is done, and of bytes how many a second."""
         if not self._data:
-            return f"{done} of {count(self._total, self._noun)}"
+            return f"{done} of {counted(self._total, self._noun)}"
         rate = (done - self._begin) / max(now - self._started, 1e-9)
         return f"{done / 1e6:.0f} of {self._total / 1e6:.0f} MB, {rate / 1e6:.0f} MB/s"
 

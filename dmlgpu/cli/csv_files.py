@@ -22,7 +22,8 @@ import pyarrow
 import pyarrow.compute
 import pyarrow.csv
 
-from .console import CommandError, count
+from ..errors import counted
+from .console import CommandError
 from .csv_numbers import usual_columns
 from .csv_text import BOM, LONGEST_LINE, Source, content_of, not_utf8, wide_encoding
 from .numerals import CODE, NUMBER, Pattern, floats_of, numbers_of, other_than_number, shown, texts_of, too_wide
@@ -341,7 +342,7 @@ class _CsvBlocks:
                 self._dialect, self.columns = source.dialect, len(columns)
             if len(columns) != self.columns:
                 raise CommandError(
-                    f"{self.path}, line {lines + 1} has {count(len(columns), 'cell')} where line 1 has {self.columns}"
+                    f"{self.path}, line {lines + 1} has {counted(len(columns), 'cell')} where line 1 has {self.columns}"
                 )
             yield byte, source, columns
             byte, lines = byte + len(text), lines + text.count(b"\n")

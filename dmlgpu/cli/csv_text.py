@@ -19,7 +19,8 @@ import pyarrow
 import pyarrow.compute
 import pyarrow.csv
 
-from .console import CommandError, count
+from ..errors import counted
+from .console import CommandError
 from .raw_files import reading
 from .table import Dialect
 
@@ -257,7 +258,7 @@ class Source:
                         raise CommandError(f"{self.path}, line {blank} is blank; remove it")
                     if first and len(row) != cells:
                         raise CommandError(
-                            f"{self.path}, line {line} has {count(len(row), 'cell')} where line {first} has {cells}"
+                            f"{self.path}, line {line} has {counted(len(row), 'cell')} where line {first} has {cells}"
                         )
                     first, cells = first or (1 if self.lines_before else line), len(row)
                     yield line, row

@@ -11,9 +11,10 @@ from typing import Any
 
 import dmlgpu
 
+from ..errors import counted
 from ..planning.export import LIMITS, exported_operator, limits_of_webgpu
 from ..planning.windows import Limits
-from .console import CommandError, count, one_line, say
+from .console import CommandError, one_line, say
 from .operators import add_problem, how, problem_given
 
 __all__ = ["DEFAULT_DEVICE", "add_arguments", "run"]
@@ -75,7 +76,7 @@ def run(arguments: Namespace) -> int:
     passes = len(plan["passes"])
     done = f"{how(plan['operator'], plan.get('axis'), plan)} of {plan['type']} {tuple(plan['shape'])}"
     say(
-        f"wrote {one_line(folder)}: {PLAN} and {count(len(shaders), 'shader')}, for {done} in "
+        f"wrote {one_line(folder)}: {PLAN} and {counted(len(shaders), 'shader')}, for {done} in "
         f"{'1 pass' if passes == 1 else f'{passes} passes'}, within {said}"
     )
     return 0

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dtypes import by_dtype
+from ..errors import counted
 from ..layout import MAX_DIMENSIONS, MAX_ELEMENTS
-from .console import CommandError, count
+from .console import CommandError
 from .raw_files import AT_ONCE, STANDARD, filled, reading
 
 __all__ = ["NpyHeader", "check_bools", "check_length", "fill", "read_header", "read_npy", "shaped", "write_npy"]
@@ -130,12 +131,12 @@ def check_length(path: Path, file: io.RawIOBase, header: NpyHeader) -> None:
     there = os.fstat(file.fileno()).st_size - header.offset
     if there < header.nbytes:
         raise CommandError(
-            f"{path} is damaged or truncated: its header announces {count(header.nbytes, 'byte')} of elements, and "
+            f"{path} is damaged or truncated: its header announces {counted(header.nbytes, 'byte')} of elements, and "
             f"{max(there, 0)} are there"
         )
     if there > header.nbytes:
         warnings.warn(
-            f"{path} goes on for {count(there - header.nbytes, 'byte')} after its array, which are not read; "
+            f"{path} goes on for {counted(there - header.nbytes, 'byte')} after its array, which are not read; "
             "numpy.load reads further arrays of a file one by one",
             stacklevel=2,
         )
@@ -156,7 +157,7 @@ def check_bools(path: Path, array: NDArray[Any], first: int = 0) -> None:
 def fill(path: Path, file: Any, data: memoryview) -> None:
     """Fill memory with what follows in an open file; CommandError if that is less."""
     if (done := filled(file, data)) < len(data):
-        raise CommandError(f"{path} is damaged or truncated: it ends {count(len(data) - done, 'byte')} early")
+        raise CommandError(f"{path} is damaged or truncated: it ends {counted(len(data) - done, 'byte')} early")
 
 
 def _read_up_to(file: io.RawIOBase | IO[bytes], most: int) -> bytes:

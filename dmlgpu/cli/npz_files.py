@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DmlGpuError
-from .console import CommandError, count
+from ..errors import DmlGpuError, counted
+from .console import CommandError
 from .npy_files import NpyHeader, check_bools, fill, read_header, shaped, write_npy
 from .raw_files import buffered, reading
 from .replacement import replacing
@@ -121,7 +121,7 @@ def stream_archive(
                     with written.open(_member(name, written.compression), "w", force_zip64=True) as result:
                         pass_through(path, content, header, result, partial(along, path), task, memory)
                     content.read(1)  # whose end has the checksum looked at
-    return count(len(members), "array")
+    return counted(len(members), "array")
 
 
 def _named(path: Path, members: Sequence[zipfile.ZipInfo]) -> Iterator[tuple[str, zipfile.ZipInfo]]:
@@ -156,7 +156,7 @@ def _header(path: Path, content: IO[bytes], size: int) -> NpyHeader:
     header = read_header(path, content)
     if size - header.offset != header.nbytes:
         raise CommandError(
-            f"{path} is damaged: its header announces {count(header.nbytes, 'byte')} of elements, and "
+            f"{path} is damaged: its header announces {counted(header.nbytes, 'byte')} of elements, and "
             f"{max(size - header.offset, 0)} are there"
         )
     return header

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.pieces import Scan
+from ..errors import counted
 from ..planning.windows import TILE
-from .console import CommandError, Progress, count, note, unwritable
+from .console import CommandError, Progress, note, unwritable
 from .npy_files import NpyHeader, check_bools, check_length, read_header
 from .pipeline import reading_ahead, writing_behind
 from .raw_files import AT_ONCE, STANDARD, RawFile, filled, reading, standard_output, trying_to
@@ -293,7 +294,7 @@ def _spooled(opened: ExitStack, source: Path, file: RawFile | IO[bytes], header:
         with trying_to("read", source):
             piece = file.read(min(left, AT_ONCE))
         if not piece:
-            raise CommandError(f"{source} is damaged or truncated: it ends {count(left, 'byte')} early")
+            raise CommandError(f"{source} is damaged or truncated: it ends {counted(left, 'byte')} early")
         spool.write(piece)
         left -= len(piece)
     spool.seek(0)
@@ -394,7 +395,7 @@ class _Job:
             self._file.seek(offset)
         if (done := filled(self._file, data)) < len(data):
             raise CommandError(
-                f"{self.source} is damaged or truncated: it ends {count(len(data) - done, 'byte')} early, or more"
+                f"{self.source} is damaged or truncated: it ends {counted(len(data) - done, 'byte')} early, or more"
             )
         self._position = offset + done
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .console import columns, count, one_line
+from ..errors import counted
+from .console import columns, one_line
 from .npz_files import Archive
 from .table import Table
 
@@ -56,9 +57,9 @@ def statistics(array: NDArray[Any]) -> Statistics:
 def describe(result: NDArray[Any] | Table | Archive) -> str:
     """Return the type and shape of a result, as in 'float32 (4, 3)'."""
     if isinstance(result, Archive):
-        return count(len(result.arrays), "array")
+        return counted(len(result.arrays), "array")
     if isinstance(result, Table):
-        return f"{count(result.rows, 'row')} of {count(len(result.columns), 'column')}"
+        return f"{counted(result.rows, 'row')} of {counted(len(result.columns), 'column')}"
     return f"{result.dtype} {result.shape}"
 
 

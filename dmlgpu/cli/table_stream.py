@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow
 
+from ..errors import counted
 from ..planning.windows import TILE
-from .console import Progress, count, note
+from .console import Progress, note
 from .pipeline import reading_ahead, writing_behind
 from .raw_files import RawFile
 from .records import SLOT, Keeper, Output
@@ -159,7 +160,7 @@ def stream_text(source: AbstractContextManager[Text], target: Path, task: Task, 
 
 
 def _described(table: Blocks, task: Task) -> str:
-    return f"{count(table.rows + (task.initial is not None), 'row')} of {count(table.columns, 'column')}"
+    return f"{counted(table.rows + (task.initial is not None), 'row')} of {counted(table.columns, 'column')}"
 
 
 def _types(table: Blocks, task: Task) -> dict[int, np.dtype[Any]]:

@@ -13,7 +13,8 @@ import dmlgpu
 
 from ..bench.tables import WIDTH, wrapped
 from ..conformance import Outcome, Probe
-from .console import GAP, columns, count
+from ..errors import counted
+from .console import GAP, columns
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
@@ -108,7 +109,7 @@ class Verdict:
             lines += [outcome.case.name, wrapped(outcome.difference or "", "  ", 2)]
             lines += [f"  {reproduction(self.device, outcome.case.name, self.driver)}"]
         if len(different) > len(self._shown()):
-            lines.append(f"and {count(len(different) - len(self._shown()), 'more case')}, which --json FILE lists")
+            lines.append(f"and {counted(len(different) - len(self._shown()), 'more case')}, which --json FILE lists")
         if self.stopped is not None:
             left = f"{self.planned - len(self.outcomes)} of {self.planned} cases did not run"
             lines.append(wrapped(f"{self.stopped}; {left}"))
@@ -116,7 +117,7 @@ class Verdict:
         if failed:
             lines.append(wrapped(f"failed probes: {', '.join(failed)}"))
         right = len(self.outcomes) - len(different)
-        summary = f"{right} of {count(len(self.outcomes), 'case')} have the reference's bits ({self.seconds:.0f} s)"
+        summary = f"{right} of {counted(len(self.outcomes), 'case')} have the reference's bits ({self.seconds:.0f} s)"
         return "\n".join([*lines, f"{'PASSED' if self.passed else 'FAILED'}: {summary}"])
 
     def _shown(self) -> list[Outcome]:

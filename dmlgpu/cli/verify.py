@@ -27,8 +27,8 @@ from ..conformance import (
     suite,
 )
 from ..conformance.digests import REFERENCE
-from ..errors import ArgumentError, DeviceReleasedError
-from .console import CommandError, Progress, count, note, one_line, say, warn
+from ..errors import ArgumentError, DeviceReleasedError, counted
+from .console import CommandError, Progress, note, one_line, say, warn
 from .files import check_outputs
 from .raw_files import check_input
 from .replacement import replacing
@@ -294,7 +294,7 @@ def _reference(cases: Sequence[Case], path: Path) -> int:
 def _write(made: Digests, path: Path) -> None:
     with replacing(path) as file:
         made.write(file)
-    say(f"wrote {one_line(path)}: {count(len(made.digests), 'digest')} of {made.device}")
+    say(f"wrote {one_line(path)}: {counted(len(made.digests), 'digest')} of {made.device}")
 
 
 def _compare(paths: Sequence[Path]) -> int:
@@ -306,7 +306,7 @@ def _compare(paths: Sequence[Path]) -> int:
     width = max(map(len, names))
     for name, one in zip(names, files, strict=True):
         driver = f" ({one.driver})" if one.driver else ""
-        say(f"{name:<{width}}  {count(len(one.digests), 'digest')} of {one.device}{driver}")
+        say(f"{name:<{width}}  {counted(len(one.digests), 'digest')} of {one.device}{driver}")
     if len({one.dmlgpu for one in files}) > 1:
         note(f"the files are of several versions of dmlgpu: {', '.join(sorted({one.dmlgpu for one in files}))}")
     wrong = {name: one for name, one in zip(names, files, strict=True) if one.differences}
@@ -314,21 +314,21 @@ def _compare(paths: Sequence[Path]) -> int:
     for disagreement in found[:_SHOWN_DISAGREEMENTS]:
         _tell_disagreement(disagreement, names, files)
     if len(found) > _SHOWN_DISAGREEMENTS:
-        say(f"and {count(len(found) - _SHOWN_DISAGREEMENTS, 'more case')}")
+        say(f"and {counted(len(found) - _SHOWN_DISAGREEMENTS, 'more case')}")
     cases = len({name for one in files for name in one.digests})
     if cases == 0:
         raise CommandError("there is nothing to compare: no file has a digest")
     if found:
-        say(f"DIFFERENT: {len(found)} of {count(cases, 'case')}")
+        say(f"DIFFERENT: {len(found)} of {counted(cases, 'case')}")
         return 1
     # Cases that meet subnormals, or gave no result, have no digest; and all files may come from wrong devices.
     for name, one in wrong.items():
         case, difference = next(iter(one.differences.items()))
-        say(f"{name}: {count(len(one.differences), 'case')} not as the reference, the first {case}: {difference}")
+        say(f"{name}: {counted(len(one.differences), 'case')} not as the reference, the first {case}: {difference}")
     if wrong:
         say("DIFFERENT: not from each other, but from the reference")
         return 1
-    say(f"EQUAL: {count(len(files), 'file')} agree on {count(cases, 'case')}")
+    say(f"EQUAL: {counted(len(files), 'file')} agree on {counted(cases, 'case')}")
     return 0
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArrayTypeError, DirectMLError
+from ..errors import ArrayTypeError, DirectMLError, counted
 from .constants import (
     DML_BINDING_TYPE,
     DML_BINDING_TYPE_BUFFER,
@@ -18,7 +18,7 @@ from .constants import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     DXGI_ERROR_DEVICE_REMOVED,
 )
-from .fields import a_kind_of, counted, invalid_argument, with_article
+from .fields import a_kind_of, invalid_argument, with_article
 from .structs import DML_BINDING_DESC, DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, DML_BUFFER_TENSOR_DESC
 
 if TYPE_CHECKING:

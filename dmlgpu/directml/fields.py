@@ -24,7 +24,6 @@ __all__ = [
     "UINT64_MAX",
     "a_kind_of",
     "assign",
-    "counted",
     "frozen",
     "invalid_argument",
     "invalid_call",
@@ -75,11 +74,6 @@ def with_article(name: str) -> str:
     """Return a type's name with the article that it is spoken with."""
     # A name with u is a "uint", a "UINT" or a "ufunc"; "ndarray" is spelt out at its beginning.
     return f"{'an' if name[:1] in tuple('aeioAEIO') or name == 'ndarray' else 'a'} {name}"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number of things: ``"1 input"``, ``"2 inputs"``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def frozen(kind: type[Struct]) -> type[Struct]:

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from ..dtypes import ElementType, by_dml_value
-from ..errors import ArrayTypeError, shown
+from ..errors import ArrayTypeError, counted, shown
 from ..layout import MAX_ELEMENTS, Layout, packed_strides
 from ..planning.problem import (
     ElementwiseProblem,
@@ -58,7 +58,7 @@ from .constants import (
     DML_TENSOR_FLAGS,
     DML_TENSOR_TYPE_BUFFER,
 )
-from .fields import a_kind_of, counted, invalid_argument
+from .fields import a_kind_of, invalid_argument
 from .structs import (
     DML_BUFFER_TENSOR_DESC,
     DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,

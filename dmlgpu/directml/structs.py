@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 from ..dtypes import by_dml_value
-from ..errors import ArrayTypeError, DirectMLError, shown
+from ..errors import ArrayTypeError, DirectMLError, counted, shown
 from ..layout import Layout, ceil_div, packed_strides
 from .constants import (
     DML_AXIS_DIRECTION,
@@ -33,7 +33,6 @@ from .fields import (
     UINT64_MAX,
     a_kind_of,
     assign,
-    counted,
     frozen,
     invalid_argument,
     to_bool,
