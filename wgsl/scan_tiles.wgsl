@@ -1,6 +1,7 @@
 // Scans the tiles that scan_lookback has left, except those that scan_repair has written.
 //
-// Grid: one workgroup of 256 invocations for each tile; one invocation for each run of 16 elements.
+// Grid: one workgroup of 256 invocations for each 8 tiles, one after the other, as mostly none is left; one invocation
+// for each run of 16 elements.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: of floats what scan_repair left;
 // of integers the totals of scan_lookback, and the carry after the window if its last tile is left.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
@@ -20,12 +21,27 @@
 #import "lib/tile_state.wgsl"
 
 var<workgroup> ends: array<Accumulator, 256>;
-var<workgroup> kind: u32;
 var<workgroup> folded: Accumulator;
+const TOGETHER = 8u;
+// Kinds of the tiles, two bits each; and the same once all are there.
+var<workgroup> found_kinds: atomic<u32>;
+var<workgroup> kinds: u32;
 
-const ORDINARY = 0u;
-const WRITTEN = 1u;
+const WRITTEN = 0u;
+const ORDINARY = 1u;
 const CLASSES = 2u;
+
+fn kind_of(number: u32) -> u32 {
+    let slice = number / params.tiles;
+    let tile = number % params.tiles;
+    if (number >= params.count * params.tiles || (state_word(tile_word(slice, tile) + TILE_CLASS) & IS_WRITTEN) != 0u) {
+        return WRITTEN;
+    }
+    if (EXACT || tile < state_word(slice_word(slice) + SUSPECT)) {
+        return ORDINARY;
+    }
+    return select(WRITTEN, CLASSES, tile >= state_word(slice_word(slice) + ABSORBED));
+}
 
 // What an integer tile goes on from: of integers the order of folds is free. All invocations call it.
 fn fold_before(lane: u32, slice: u32, tile: u32, start: Carry) -> Accumulator {
@@ -52,26 +68,7 @@ fn fold_before(lane: u32, slice: u32, tile: u32, start: Carry) -> Accumulator {
     return folded;
 }
 
-@compute @workgroup_size(256)
-fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let number = workgroup_number(workgroup);
-    if (number >= params.count * params.tiles) {
-        return;
-    }
-    let slice = number / params.tiles;
-    let tile = number % params.tiles;
-    if (lane == 0u) {
-        kind = WRITTEN;
-        if ((state_word(tile_word(slice, tile) + TILE_CLASS) & IS_WRITTEN) == 0u) {
-            let suspect = state_word(slice_word(slice) + SUSPECT);
-            let absorbed = state_word(slice_word(slice) + ABSORBED);
-            kind = select(select(WRITTEN, CLASSES, tile >= absorbed), ORDINARY, EXACT || tile < suspect);
-        }
-    }
-    let how = workgroupUniformLoad(&kind);
-    if (how == WRITTEN) {
-        return;
-    }
+fn scan_tile(lane: u32, slice: u32, tile: u32, how: u32) {
     let place = place_of(slice);
     let begin = tile * TILE;
     let count = min(params.length - begin, TILE);
@@ -99,4 +96,32 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         store_carry(carry_after_word(slice), carry_exceptional(end_of_lane()));
     }
     store_tile(lane, place.output + begin * params.output_axis_stride, count, before);
+}
+
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let first = workgroup_number(workgroup) * TOGETHER;
+    if (first >= params.count * params.tiles) {
+        return;
+    }
+    if (lane == 0u) {
+        atomicStore(&found_kinds, 0u);
+    }
+    workgroupBarrier();
+    if (lane < TOGETHER) {
+        atomicOr(&found_kinds, kind_of(first + lane) << (2u * lane));
+    }
+    workgroupBarrier();
+    if (lane == 0u) {
+        kinds = atomicLoad(&found_kinds);
+    }
+    // What is left, the next tile's kind first.
+    var left = workgroupUniformLoad(&kinds);
+    for (var number = first; left != 0u; number += 1u) {
+        if ((left & 3u) != WRITTEN) {
+            scan_tile(lane, number / params.tiles, number % params.tiles, left & 3u);
+            workgroupBarrier();
+        }
+        left >>= 2u;
+    }
 }

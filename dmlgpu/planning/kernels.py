@@ -43,6 +43,8 @@ DEAR_ELEMENTS: Final = ("f64_words", "f32_compensated")
 """The pieces of elements whose combination takes dozens of operations."""
 _NEAR = 8
 """Elements in workgroup memory that count as one step: it is at hand in some ten cycles, other memory in hundreds."""
+_TILES_TOGETHER = 8
+"""Of a workgroup of scan_tiles, as TOGETHER of wgsl/scan_tiles.wgsl."""
 PROGRESS_WORDS = 100
 """Words a slice that scan_slices.wgsl and scan_elements.wgsl keep between windows, besides one between phases."""
 
@@ -454,10 +456,10 @@ TABLE: Final[Mapping[str, Kernel]] = {
         slots=(*_RUNS, "tile"),
         pieces={"tile": _TILES},
         constants=_SCAN,
-        workgroups=lambda w: w.all_tiles,
+        workgroups=lambda w: ceil_div(w.all_tiles, _TILES_TOGETHER),
         scratch_words=_tile_words,
         # Of integers the totals of all tiles before, in shares that one invocation joins.
-        steps=lambda w: w.lane_steps + ceil_div(w.tiles, 256) + 256,
+        steps=lambda w: _TILES_TOGETHER * (w.lane_steps + ceil_div(w.tiles, 256) + 256),
     ),
     "scan_serial_tiles": Kernel(
         slots=_RUNS,
