@@ -13,6 +13,7 @@ from dmlgpu import dtypes, reference
 from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import Pass, Plan
 from dmlgpu.planning.kernels import LOOKBACK_HEADER_WORDS
+from dmlgpu.planning.plan import KERNELS
 from dmlgpu.planning.problem import (
     Operator,
     Precision,
@@ -25,6 +26,8 @@ from dmlgpu.planning.problem import (
 from dmlgpu.planning.windows import SPAN, TILE, Limits, SoftwareTraits
 from dmlgpu.runtime.device import Device
 
+EVERYWHERE = tuple(kernel for kernel in KERNELS if kernel != "strip_tiles")
+"""The ways to scan that are not for slices side by side alone."""
 MODES = {
     "half_even": RoundingMode.HALF_EVEN,
     "toward_zero": RoundingMode.TOWARD_ZERO,
@@ -165,7 +168,11 @@ def scan(
     compensated: bool = False,
     monotone: bool = False,
 ) -> NDArray[Any]:
-    """Run a scan; layouts are packed unless given."""
+    """Run a scan; layouts are packed unless given: of slices side by side where strips of tiles are to take them."""
+    if kernel == "strip_tiles" and source is target is None and x.ndim < 3 and axis == x.ndim - 1:
+        beside = np.ascontiguousarray(np.atleast_2d(x).T)
+        order = {"exclusive": exclusive, "reverse": reverse, "compensated": compensated, "monotone": monotone}
+        return scan(device, beside, operator, 0, kernel=kernel, **order).T.reshape(x.shape)
     source = source or Layout.packed(x.shape)
     target = target or Layout.packed(x.shape)
     problem = scan_problem(

@@ -20,7 +20,6 @@ from dmlgpu.dtypes import by_name
 from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import Pass
 from dmlgpu.planning.kernels import serial_steps
-from dmlgpu.planning.plan import KERNELS
 from dmlgpu.planning.plan import passes_of as planned
 from dmlgpu.planning.problem import (
     ElementwiseProblem,
@@ -36,7 +35,7 @@ from dmlgpu.planning.problem import (
 from dmlgpu.planning.windows import MAX_BINDING_BYTES, RUN, TILE, Limits
 
 from . import wgsl
-from .harness import changed
+from .harness import EVERYWHERE, changed
 
 GPU = Limits(binding_bytes=2**40, offset_alignment=16)
 SOFTWARE = changed(GPU, software=True, columns=True, float64=True, dispatch_elements=2**24)
@@ -74,7 +73,7 @@ def to_the_end(sizes: tuple[int, ...], axis: int, itemsize: int, unit: int) -> L
 def scans() -> Iterator[Case]:
     for name in TYPES:
         element, random = by_name(name), Random(name)
-        for kernel in KERNELS:
+        for kernel in EVERYWHERE:
             # Few slices, far apart, of vectors or not; then many; then elements far apart, in both directions.
             whole = 0 if kernel == "slices" else TILE
             for length, unit in ((whole + 48, 16), (whole + 35, element.itemsize)):
@@ -106,14 +105,20 @@ def scans() -> Iterator[Case]:
             down = to_the_end((TILE + 36, width), 0, element.itemsize, 16)
             for exclusive in (False, True):
                 problem = scan_problem(element, Operator.SUM, down, down, 0, ScanOptions(exclusive=exclusive))
-                yield Case(f"{name} strips of tiles", problem, replace(GPU, float64=True))
+                yield Case(f"{name} strips of tiles", problem, replace(GPU, float64=True), kernel="strips")
         if element.itemsize < 4:  # rows that begin anywhere in a word
             for sizes, axis in (((TILE + 36, 521), 0), ((7, 40, 101), 1)):
                 down = to_the_end(sizes, axis, element.itemsize, element.itemsize)
                 for exclusive in (False, True):
                     problem = scan_problem(element, Operator.SUM, down, down, axis, ScanOptions(exclusive=exclusive))
-                    yield Case(f"{name} unaligned strips", problem, GPU)
-                    yield Case(f"{name} unaligned strips in place", problem, GPU, True)
+                    yield Case(f"{name} unaligned strips", problem, GPU, kernel="strips")
+                    yield Case(f"{name} unaligned strips in place", problem, GPU, True, "strips")
+        for width in (40, 77):  # tiles of strips: words, halves, and rows that begin anywhere in a word
+            down = to_the_end((2 * TILE + 36, width), 0, element.itemsize, element.itemsize if width == 77 else 16)
+            for exclusive in (False, True):
+                problem = scan_problem(element, Operator.SUM, down, down, 0, ScanOptions(exclusive=exclusive))
+                yield Case(f"{name} tiles of strips", problem, replace(GPU, float64=True), kernel="strip_tiles")
+            yield Case(f"{name} tiles of strips in place", problem, GPU, True, "strip_tiles")
         # Single runs, which are packed on software devices, and windows inside tiles and runs.
         packed = Layout.packed((2**28 // 3, 3))
         yield Case(f"{name} packed", scan_problem(element, Operator.SUM, packed, packed, axis=1), SOFTWARE)
@@ -151,8 +156,8 @@ def scans() -> Iterator[Case]:
     problem = scan_problem(
         by_name("float32"), Operator.SUM, rows, rows, 1, ScanOptions(precision=Precision.COMPENSATED)
     )
-    yield from (Case(f"compensated {kernel}", problem, GPU, kernel=kernel) for kernel in KERNELS)
-    for name, kernel in [*zip(cycle(TYPES), KERNELS, strict=False), *product(("float32",), KERNELS)]:
+    yield from (Case(f"compensated {kernel}", problem, GPU, kernel=kernel) for kernel in EVERYWHERE)
+    for name, kernel in [*zip(cycle(TYPES), EVERYWHERE, strict=False), *product(("float32",), EVERYWHERE)]:
         element = by_name(name)
         for length, unit in ((TILE + 48, 16), (TILE + 35, element.itemsize)):
             rows = to_the_end((3, length), 0, element.itemsize, unit)
@@ -164,7 +169,7 @@ def scans() -> Iterator[Case]:
 
 def slices_of_all_elements() -> Iterator[Case]:
     """Return slices of nearly 2^32 elements, whose last windows are short."""
-    for kernel in KERNELS:
+    for kernel in EVERYWHERE:
         length = 2**32 - 2**17 + 37
         layout = Layout.packed((length,))
         problem = scan_problem(by_name("uint8"), Operator.SUM, layout, layout, axis=0)
@@ -274,7 +279,7 @@ CASES = [*scans(), *elementwise()]
 @pytest.mark.parametrize("name", [*TYPES, "compensated", "monotone"])
 def test_tensors_up_to_the_end_of_the_largest_binding(name: str) -> None:
     found = [(case, tried(case)[2]) for case in CASES if case.way.startswith(name)]
-    assert len(found) >= len(KERNELS)
+    assert len(found) >= len(EVERYWHERE)
     for case, highest in found:
         if any(word in case.way for word in ("rows", "far", "backwards", "columns", "compensated", "monotone")):
             assert MAX_BINDING_BYTES - 2**14 <= highest <= MAX_BINDING_BYTES, case.way

@@ -16,11 +16,10 @@ import dmlgpu
 from dmlgpu import reference
 from dmlgpu.errors import ArgumentError, ArrayTypeError
 from dmlgpu.layout import Layout
-from dmlgpu.planning.plan import KERNELS
 from dmlgpu.runtime.device import Device
 
 from .cli_runner import runner
-from .harness import check_scan, expected_scan, scan
+from .harness import EVERYWHERE, check_scan, expected_scan, scan
 
 Floats = NDArray[np.float32]
 
@@ -47,7 +46,7 @@ def borders(length: int = 300) -> Floats:
     return x
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", EVERYWHERE)
 def test_the_borders_of_pairs(device: Device, kernel: str) -> None:
     x = borders()
     expected = reference.cumulative(x, "sum", axis=1, compensated=True)
@@ -58,14 +57,14 @@ def test_the_borders_of_pairs(device: Device, kernel: str) -> None:
         check(device, x, 1, kernel=kernel, exclusive=exclusive)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", EVERYWHERE)
 def test_lengths_and_orders(device: Device, kernel: str) -> None:
     for length in (1, 16, 17, 255, 257, 4096, 4097):
         for exclusive, reverse in ORDERS:
             check(device, wide((2, length)), 1, kernel=kernel, exclusive=exclusive, reverse=reverse)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", EVERYWHERE)
 def test_long_slices(device: Device, kernel: str) -> None:
     x = wide((140_001,))
     check(device, x, 0, kernel=kernel)
@@ -75,7 +74,7 @@ def test_long_slices(device: Device, kernel: str) -> None:
 
 
 @pytest.mark.combinations
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", EVERYWHERE)
 def test_nan_infinity_overflow_and_zeros(device: Device, kernel: str) -> None:
     """One event a slice, around the borders of runs, blocks, tiles and spans."""
     top = np.finfo(np.float32).max
@@ -94,14 +93,14 @@ def test_nan_infinity_overflow_and_zeros(device: Device, kernel: str) -> None:
     check(device, zeros, 1, kernel=kernel)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", EVERYWHERE)
 def test_subnormals(device: Device, kernel: str) -> None:
     """Error terms become subnormal long before sums do: kept or flushed, as the probe says."""
     x = wide((5, 5000)) * np.exp2(np.float32([-60, -80, -90, -100, -120]))[:, None]
     check(device, x, 1, kernel=kernel)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", EVERYWHERE)
 def test_in_place_and_strided(device: Device, kernel: str) -> None:
     x = wide((3, 4500))
     packed, wider = Layout.packed(x.shape), Layout(x.shape, (1, 4), 3)

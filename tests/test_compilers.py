@@ -51,6 +51,7 @@ KERNELS = {
     "round",
     "round_quads",
     "scan_blocks",
+    "scan_carries",
     "scan_elements",
     "scan_lookback",
     "scan_lookback_clear",
@@ -59,6 +60,8 @@ KERNELS = {
     "scan_serial_totals",
     "scan_short",
     "scan_slices",
+    "scan_strip_tiles",
+    "scan_strip_totals",
     "scan_strips",
     "scan_suspects",
     "scan_tiles",
@@ -191,7 +194,8 @@ def test_the_pipelines_of_gpus() -> None:
     keys = gpu_pipelines()
     assert {key.kernel for key in keys} == KERNELS
     pieces = {"int", "int64", "f16", "f32", "f32_compensated", "f64", "f64_words", "max", "max64"}
-    others = {"convert", "round", "round_quads", "scan_blocks", "scan_lookback_clear", "scan_strips"}
+    others = {"convert", "round", "round_quads", "scan_blocks", "scan_lookback_clear"}
+    others |= {"scan_strips", "scan_strip_totals", "scan_carries", "scan_strip_tiles"}
     of_floats, of_maxima = {"scan_repair", "scan_suspects"}, {"max", "max64"}
     for kernel in KERNELS - others - of_floats:
         expected = pieces - of_maxima if kernel == "scan_serial_totals" else pieces

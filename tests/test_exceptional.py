@@ -160,7 +160,9 @@ def test_in_strips(device: Device, dtype: str, odd: int, operator: str, monkeypa
     columns = np.concatenate([columns] * -(-512 // columns.shape[1]), axis=1)
     columns = np.concatenate([columns, columns[:, : (columns.shape[1] + odd) % 2]], axis=1) if odd else columns
     for elements in (columns.size, columns.shape[1] * TILE):
-        monkeypatch.setattr(device, "limits", replace(device.limits, software=False, dispatch_elements=elements))
+        whole_strips = replace(device.limits.tuning, tile_columns=2**32)
+        limits = replace(device.limits, software=False, dispatch_elements=elements, tuning=whole_strips)
+        monkeypatch.setattr(device, "limits", limits)
         layout = Layout.packed(columns.shape)
         problem = scan_problem(dtypes.by_dtype(columns.dtype), Operator(operator), layout, layout, axis=0)
         passes = plan_problem(problem, replace(device.limits, float64=True)).passes

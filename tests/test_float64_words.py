@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from dmlgpu import reference
 from dmlgpu.dtypes import by_name
 from dmlgpu.layout import Layout
-from dmlgpu.planning.plan import KERNELS, plan_problem
+from dmlgpu.planning.plan import plan_problem
 from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 
-from .harness import check_scan, numbers, scan
+from .harness import EVERYWHERE, check_scan, numbers, scan
 
 Bits = NDArray[np.uint64]
 
@@ -69,7 +69,7 @@ def check_pairs(device: Device, operator: str, a: Bits, b: Bits) -> NDArray[np.f
 
 def test_words_are_chosen_where_the_device_has_no_64_bit_floats() -> None:
     layout = Layout.packed((3, 5000))
-    for operator, kernel in product((Operator.SUM, Operator.PRODUCT), KERNELS):
+    for operator, kernel in product((Operator.SUM, Operator.PRODUCT), EVERYWHERE):
         problem = scan_problem(by_name("float64"), operator, layout, layout, axis=1)
         for native, piece in ((False, "f64_words"), (True, "f64")):
             for one in plan_problem(problem, Limits(float64=native, opaque=True), kernel=kernel).passes:
@@ -195,7 +195,7 @@ def test_two_million_random_pairs(words: Device, operator: str) -> None:
     assert (np.abs(results) < 2.0**-1022).any()
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", EVERYWHERE)
 @pytest.mark.parametrize("length", [1, 15, 16, 17, 255, 256, 257, 4095, 4096, 4097])
 def test_scans(words: Device, kernel: str, length: int) -> None:
     for operator, exclusive, reverse in VARIANTS:
@@ -203,7 +203,7 @@ def test_scans(words: Device, kernel: str, length: int) -> None:
         check_scan(words, x, operator, 1, exclusive=exclusive, reverse=reverse, kernel=kernel)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", EVERYWHERE)
 @pytest.mark.parametrize("length", [65_535, 65_536, 65_537, 300_007])
 def test_long_scans(words: Device, kernel: str, length: int) -> None:
     for operator, exclusive, reverse in (("sum", False, False), ("product", True, True)):
@@ -219,7 +219,7 @@ def test_windows_and_strides(words: Device, monkeypatch: pytest.MonkeyPatch) -> 
     check_scan(words, numbers((3, 9000), np.float64), "sum", 1, source=layout, target=layout)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", EVERYWHERE)
 def test_scans_of_special_values(words: Device, kernel: str) -> None:
     """Sums keep subnormals on every device: no rule for floats applies to integers."""
     rng = np.random.default_rng(5)
@@ -238,7 +238,7 @@ def test_scans_of_special_values(words: Device, kernel: str) -> None:
 
 def test_minus_zero_survives(words: Device) -> None:
     zeros = np.full((2, 5000), -0.0)
-    for kernel in KERNELS:
+    for kernel in EVERYWHERE:
         assert np.signbit(scan(words, zeros, "sum", 1, kernel=kernel)).all()
 
 

@@ -19,14 +19,14 @@ from dmlgpu.dtypes import ELEMENT_TYPES, by_name
 from dmlgpu.errors import ArgumentError
 from dmlgpu.layout import Layout
 from dmlgpu.planning.kernels import check_pass
-from dmlgpu.planning.plan import KERNELS, plan_problem
+from dmlgpu.planning.plan import plan_problem
 from dmlgpu.planning.problem import Operator, ScanOptions, scan_problem
 from dmlgpu.planning.windows import TILE, Limits
 from dmlgpu.reference.maximum import running_maximum
 from dmlgpu.runtime.device import Device
 
 from .cli_runner import runner
-from .harness import changed, check_scan, run
+from .harness import EVERYWHERE, changed, check_scan, run
 from .samples import DTYPES, every_kind
 
 FLOATS = [name for name in DTYPES if name.startswith("float")]
@@ -106,7 +106,7 @@ class TestReference:
 
 
 class TestKernels:
-    @pytest.mark.parametrize("kernel", KERNELS)
+    @pytest.mark.parametrize("kernel", EVERYWHERE)
     def test_lengths_and_orders(self, device: Device, kernel: str) -> None:
         for n, length in enumerate((1, 15, 16, 17, 255, 257, 4096, 4097, 9008)):
             for dtype in ("float32", "int64"):
@@ -121,7 +121,7 @@ class TestKernels:
                 check(device, varied(dtype, (3, length)), 1, exclusive=exclusive, reverse=reverse)
                 check(device, every_kind(dtype, (3, length)), 1, exclusive=exclusive, reverse=reverse)
 
-    @pytest.mark.parametrize("kernel", KERNELS)
+    @pytest.mark.parametrize("kernel", EVERYWHERE)
     def test_in_place_strided_and_beside(self, device: Device, kernel: str) -> None:
         x = varied("float32", (3, 4500))
         packed, wide = Layout.packed(x.shape), Layout(x.shape, (1, 4), 3)
@@ -134,7 +134,7 @@ class TestKernels:
             y = varied(dtype, (3, 4500))
             check(device, y, 1, kernel=kernel, source=packed, target=replace(wide, offset=1), exclusive=True)
 
-    @pytest.mark.parametrize("kernel", KERNELS)
+    @pytest.mark.parametrize("kernel", EVERYWHERE)
     def test_long_slices(self, device: Device, kernel: str) -> None:
         check(device, uniform(140_001), 0, kernel=kernel)
         check(device, varied("float64", (2, 70_000)), 1, kernel=kernel, exclusive=True, reverse=True)
@@ -169,12 +169,12 @@ class TestKernels:
         check(device, varied("float32", (2, 100_000))[0], 0, kernel=kernel)
         check(device, varied("uint64", (2, 100_000))[0], 0, kernel=kernel, exclusive=True)
 
-    @pytest.mark.parametrize("kernel", KERNELS)
+    @pytest.mark.parametrize("kernel", EVERYWHERE)
     def test_float64_on_words(self, device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(device, "limits", replace(device.limits, float64=False))
         check(device, varied("float64", (4, 4500)), 1, kernel=kernel)
 
-    @pytest.mark.parametrize("kernel", KERNELS)
+    @pytest.mark.parametrize("kernel", EVERYWHERE)
     def test_compensated_sums(self, device: Device, kernel: str) -> None:
         x = uniform((3, 9000)) * np.float32(1e8) + uniform((3, 9000))
         check(device, x, 1, kernel=kernel, compensated=True)

@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 from collections.abc import Iterator
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -200,6 +201,40 @@ def test_columns_whose_spans_begin_at_places_of_their_own(
             monkeypatch.setattr(device, "limits", limits if is_columns else others)
             results.append(scan.push(x[begin : begin + TILE]))
         assert same_bits(together([*results, scan.finish()], 0, False), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int64"])
+def test_pieces_of_few_columns(
+    device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch, fresh_plans: None, dtype: str
+) -> None:
+    """Tiles of strips go on from carries, which other kernels take and leave in turn."""
+    random = np.random.default_rng(11)
+    x = random.integers(-3, 4, (46_000, 65)).astype(dtype)
+    if x.dtype.kind == "f":
+        x[random.integers(0, len(x), 9), random.integers(0, 65, 9)] = random.choice([np.inf, -np.inf, np.nan], 9)
+        x[:, 3] = np.finfo(dtype).max / 3
+    gpu = changed(device.limits, software=False)
+    others = replace(gpu, tuning=replace(gpu.tuning, tile_columns=2**32))
+    firsts = []
+
+    def plan(*arguments: Any, **given: Any) -> PiecePlan:
+        piece = plan_piece(*arguments, **given)
+        firsts.append(piece.plan.passes[0].pipeline.kernel)
+        return piece
+
+    monkeypatch.setattr("dmlgpu.runtime.device.plan_piece", plan)
+    for operator, exclusive, reverse in (("sum", False, False), ("sum", True, True), ("product", False, True)):
+        options = {"operator": operator, "axis": 0, "dtype": dtype, "exclusive": exclusive, "reverse": reverse}
+        expected = whole(x, device, precision="default", **options)
+        scan, results = dmlgpu.Scan(**options, device=device), []
+        for number, part in enumerate(parts_of(x, 0, [17_000, 9000, 20_000], reverse)):
+            limits = others if number == 1 else gpu
+            monkeypatch.setattr(device, "limits", limits)
+            results.append(scan.push(part))
+        assert same_bits(together([*results, scan.finish()], 0, reverse), expected)
+        assert "scan_strip_totals" in firsts
+        assert set(firsts) - {"scan_strip_totals"}, "another kernel went on"
+        firsts.clear()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
@@ -500,8 +535,10 @@ def test_plans_of_pieces(limits: Limits, side_by_side: bool, slices: int, tiles:
         (SOFTWARE, "int8", 508, {"scan_columns"}),
         (SOFTWARE, "float32", 3, {"scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"}),
         (GPU, "float32", 1024, {"scan_strips", "scan_suspects"}),
-        (GPU, "int16", 1024, {"scan_strips"}),
-        (GPU, "int8", 1021, {"scan_strips"}),
+        (GPU, "int16", 2048, {"scan_strips"}),
+        (GPU, "int8", 5001, {"scan_strips"}),
+        (GPU, "int8", 1021, {"scan_strip_totals", "scan_carries", "scan_strip_tiles"}),
+        (GPU, "float32", 200, {"scan_strip_totals", "scan_carries", "scan_strip_tiles", "scan_repair", "scan_tiles"}),
         (GPU, "float32", 100, {"scan_lookback_clear", "scan_lookback", "scan_repair", "scan_tiles"}),
     ],
 )
@@ -520,7 +557,8 @@ def test_pieces_of_unaligned_strips(
     device: dmlgpu.Device, dtype: str, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of which each leaves its words' carries to the next one."""
-    monkeypatch.setattr(device, "limits", changed(device.limits, software=False))
+    whole_strips = replace(device.limits.tuning, tile_columns=2**32)
+    monkeypatch.setattr(device, "limits", changed(device.limits, software=False, tuning=whole_strips))
     cells = set()
 
     def plan(*arguments: Any, **options: Any) -> PiecePlan:

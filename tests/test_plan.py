@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import islice, product
 from math import prod
@@ -28,6 +29,7 @@ from dmlgpu.planning.problem import (
     round_problem,
     scan_problem,
 )
+from dmlgpu.planning.tuning import Tuning
 from dmlgpu.planning.windows import SPAN, TILE, Limits, Range, SoftwareTraits, chunk_sizes, windows
 
 from .harness import changed
@@ -124,6 +126,43 @@ def test_a_whole_problem_that_fits_is_one_window() -> None:
 )
 def test_the_kernels_for_a_shape(sizes: tuple[int, ...], axis: int, expected: list[str]) -> None:
     assert kernels(plan_problem(packed_scan(sizes, axis), Limits()).passes) == expected
+
+
+@pytest.mark.parametrize(
+    ("sizes", "dtype", "in_place", "expected"),
+    [
+        ((2**14, 64), "float32", False, "strips"),
+        ((2**14 - 1, 64), "float32", False, "lookback"),  # fewer than 2^20 elements
+        ((2**14 - 1, 300), "float32", False, "strips"),
+        ((4096, 511), "float32", False, "rows"),  # a single tile
+        ((2**18, 8), "float32", False, "strips"),
+        ((2**18, 7), "float32", False, "lookback"),  # less than a sector
+        ((2**18, 4), "int64", False, "strips"),
+        ((2**18, 16), "float16", False, "strips"),
+        ((2**18, 17), "float16", False, "strips"),
+        ((2**18, 15), "float16", False, "lookback"),
+        ((2**18, 33), "uint8", True, "strips"),
+        ((2**18, 31), "uint8", False, "lookback"),
+        ((2**18, 8), "float32", True, "lookback"),  # floats are read twice
+    ],
+)
+def test_tiles_of_few_columns(sizes: tuple[int, int], dtype: str, in_place: bool, expected: str) -> None:
+    """A workgroup each, where rows are sectors and there is more than a tile."""
+    passes = plan_problem(packed_scan(sizes, 0, dtype), Limits(), one_buffer=in_place).passes
+    is_float = dtype.startswith("float")
+    strips = ["scan_strip_totals", "scan_carries", "scan_strip_tiles", *["scan_repair", "scan_tiles"] * is_float]
+    look_back = ["scan_lookback_clear", "scan_lookback", *["scan_repair"] * is_float, "scan_tiles"]
+    assert kernels(passes) == {"strips": strips, "lookback": look_back, "rows": ["scan_rows"]}[expected]
+    if expected == "strips":
+        workgroups = {one.pipeline.kernel: math.prod(one.grid) for one in passes}
+        assert workgroups["scan_strip_totals"] == workgroups["scan_strip_tiles"] >= -(-sizes[0] // TILE)
+
+
+def test_tuning_says_how_few_columns_are_worth_tiles_of_strips() -> None:
+    problem = packed_scan((2**16, 64), 0)
+    for columns, expected in ((64, "scan_strip_totals"), (65, "scan_lookback_clear")):
+        passes = plan_problem(problem, Limits(tuning=Tuning(tile_columns=columns))).passes
+        assert kernels(passes)[0] == expected
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,8 @@
 // Bytes moved: one read and one write an element; of rows that begin inside words also a read of a strip's first and
 // last word of each.
 
-// Invocations beside each other; those below each have the next run.
-override lanes: u32 = 16u;
-// Columns of an invocation: 1 or 2; of the integers of a word as one.
-override columns: u32 = 1u;
-const LANES = 256u;
-// Of a stretch: its blocks, and its rows.
-override BLOCKS: u32 = 16u / lanes;
-override ROWS: u32 = 256u * BLOCKS;
-
 #import "lib/params.wgsl"
+#import "lib/strip_shape.wgsl"
 #import <input>
 #import <output>
 #import <element>
@@ -32,14 +24,8 @@ override ROWS: u32 = 256u * BLOCKS;
 #import <cells>
 #import "lib/strip_rows.wgsl"
 #import "lib/strip_column.wgsl"
-
-fn put_on_shelf(shelf: u32, lane: u32, a: Accumulator, b: Accumulator) {
-    shelves[shelf][lane] = a;
-    if (columns > 1u) {
-        shelves[shelf][LANES + lane] = b;
-    }
-    workgroupBarrier();
-}
+#import "lib/strip_stretch.wgsl"
+#import "lib/strip_suspects.wgsl"
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -50,7 +36,6 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     least = SMALL;
     let beside = lane % lanes;
     let first = FANOUT * (lane / lanes); // row of a stretch
-    let j = lane / lanes % FANOUT;
     let is_keeper = first == ROWS - FANOUT;
     var a = begin_column(slice_of(strip, beside, 0u));
     var b = a;
@@ -63,51 +48,18 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             begin_suspect(lanes + beside, b.slice);
         }
     }
-    let place = place_of(min(a.slice, params.count - slices_of_cell));
-    let other = place_of(other_slice(min(a.slice, params.count - slices_of_cell), b.slice));
-    let has_other = b.slice < params.count;
-    var rows = load_rows(first, place.input, other.input - place.input);
+    let pair = pair_of(a.slice, b.slice);
+    var rows = load_rows(first, pair.place.input, pair.apart.input);
     var shelf = 0u;
     for (var k = 0u; k < params.length; k += ROWS) {
-        let count = select(0u, min(params.length - min(k + first, params.length), FANOUT), a.slice < params.count);
-        take_run(first_run(rows), count, &a);
-        if (columns > 1u) {
-            take_run(second_run(rows), count, &b);
-        }
+        let count = select(0u, rows_there(k, first, params.length), a.slice < params.count);
+        take_rows(rows, count, &a, &b);
         if (k + ROWS < params.length) {
-            rows = load_rows(k + ROWS + first, place.input, other.input - place.input);
+            rows = load_rows(k + ROWS + first, pair.place.input, pair.apart.input);
         }
-        for (var stride = 1u; stride < FANOUT; stride <<= 2u) {
-            put_on_shelf(shelf, lane, a.h, b.h);
-            a.h = take_steps(shelf, lane, j, stride, a.h);
-            if (columns > 1u) {
-                b.h = take_steps(shelf, LANES + lane, j, stride, b.h);
-            }
-            shelf = 1u - shelf;
-        }
-        put_on_shelf(shelf, lane, a.h, b.h);
+        shelf = fold_stretch(shelf, lane, &a, &b);
         let i = params.first + k;
-        finish_run(shelf, 0u, lane, i, count, &a);
-        if (columns > 1u) {
-            finish_run(shelf, LANES, lane, i, count, &b);
-        }
-        shelf = 1u - shelf;
-        let output = place.output + (k + first) * params.output_axis_stride;
-        let apart = other.output - place.output;
-        if (params.exclusive == 0u) {
-            store_rows(lane, a.slice, output, apart, count, has_other, a.r, b.r);
-        } else {
-            put_on_shelf(shelf, lane, a.r[15], b.r[15]);
-            let before_a = before_run(shelf, 0u, lane, &a);
-            var before_b = before_a;
-            if (columns > 1u) {
-                before_b = before_run(shelf, LANES, lane, &b);
-            }
-            shelf = 1u - shelf;
-            let results_a = shifted_run(before_a, a.r);
-            let results_b = shifted_run(before_b, b.r);
-            store_rows(lane, a.slice, output, apart, count, has_other, results_a, results_b);
-        }
+        shelf = write_stretch(shelf, lane, i, k + first, count, pair, &a, &b);
         if ((i + ROWS) % TILE == 0u || k + ROWS >= params.length) {
             let tile = i >> TILE_SHIFT;
             if (EXCEPTIONS) {

@@ -1,4 +1,4 @@
-// Scans the tiles that scan_lookback has left, except those that scan_repair has written.
+// Scans the tiles that scan_lookback or scan_strip_tiles has left, except those that scan_repair has written.
 //
 // Grid: one workgroup of 256 invocations for each 8 tiles, one after the other, as mostly none is left; one invocation
 // for each run of 16 elements.

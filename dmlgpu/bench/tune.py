@@ -106,6 +106,14 @@ QUESTIONS: Sequence[Question] = (
         lambda value, _: _scan((_ELEMENTS // value, value), 0, Precision.COMPENSATED),
     ),
     Question(
+        "tile_columns",
+        "the fewest columns side by side with a workgroup a tile of several",
+        False,
+        (4, 8, 16, 64, 256),
+        True,
+        lambda value, _: _scan((_ELEMENTS // value, value), 0),
+    ),
+    Question(
         "few_elements",
         "the longest of few slices with an invocation each, in one dispatch",
         True,

@@ -18,7 +18,9 @@ _TYPES = [element.name for element in ELEMENT_TYPES]
 _FLOATS = [element.name for element in ELEMENT_TYPES if element.kind == "float"]
 _OPERATORS = ("sum", "product")
 _ORDERS = [(exclusive, reverse) for exclusive in (False, True) for reverse in (False, True)]
-_WAYS = ("auto", *KERNELS)
+_EVERYWHERE = tuple(kernel for kernel in KERNELS if kernel != "strip_tiles")
+"""The kernels that take slices however they lie."""
+_WAYS = ("auto", *_EVERYWHERE)
 
 _BY_QUADS = {"float16": "product", "float32": "sum", "float64": "sum", 1: "sum", 2: "product", 4: "sum", 8: "product"}
 """The operator that has, by default, the slices that kernels read and write 16 bytes at a time: integers by size, as
@@ -54,6 +56,7 @@ def suite(full: bool = False) -> Iterator[Case]:
     for part in (
         _lengths,
         _across,
+        _strip_tiles,
         _layouts,
         _in_place,
         _shared_words,
@@ -77,7 +80,7 @@ def _scans(
     order: int | None = None,
     *,
     placement: Placement = _PACKED,
-    ways: tuple[str, ...] = KERNELS,
+    ways: tuple[str, ...] = _EVERYWHERE,
     family: str = "plain",
 ) -> Iterator[ScanCase]:
     """Yield scans of one shape in both operators: in every order, or with a number in one of these, in turn."""
@@ -112,7 +115,7 @@ def _is_in_short(case: Case) -> bool:
         return case.dtype not in _BESIDE
     if _is_by_quads(case, case.operator) != in_quads and (in_quads or case.dtype != "float32"):
         return False
-    if case.way == "auto" or max(case.shape) > _LONG_LENGTHS[1]:
+    if case.way in ("auto", "strip_tiles") or max(case.shape) > _LONG_LENGTHS[1]:
         return True
     # Half of the kernels for each order, in turn, so that each kernel has each of them.
     length = case.shape[case.axis] // (_fold(case.dtype) if in_quads else 1)
@@ -180,6 +183,21 @@ def _across(full: bool) -> Iterator[Case]:
             yield from _scans(dtype, shape, 0, number, ways=_WAYS)
 
 
+def _strip_tiles(full: bool) -> Iterator[Case]:
+    """Few slices side by side, of several tiles: floats in words and halves, integers that share a word, odd rows."""
+    for dtype in _TYPES:
+        yield from _scans(dtype, (4400, 40), 0, ways=("strip_tiles",))
+        if full or dtype in ("uint8", "float16"):
+            yield from _scans(dtype, (4400, 37), 0, None if full else 0, ways=("strip_tiles",))
+    for dtype, family in product(_FLOATS, ("special", "subnormal", "wandering")):
+        cases = _scans(dtype, (9001, 24), 0, None if full else 0, family=family, ways=("strip_tiles",))
+        yield from (case for case in cases if family != "wandering" or case.operator == "product")
+    if full:
+        for dtype in _TYPES:
+            yield from _scans(dtype, (2, 4400, 37), 1, ways=("strip_tiles",))
+            yield from _scans(dtype, (4400, 40), 0, placement=Placement.in_place("padded"), ways=("strip_tiles",))
+
+
 def _layouts(full: bool) -> Iterator[Case]:
     """Every input layout against output layouts, in two buffers and in one, along each axis."""
     sources = (*LAYOUTS, *BROADCASTS)
@@ -214,9 +232,9 @@ def _shared_words(full: bool) -> Iterator[Case]:
     """Slices of a few elements: invocations and workgroups share words."""
     narrow = [element.name for element in ELEMENT_TYPES if element.itemsize < 4]
     placement = Placement("packed", "to", "offset")
-    by_slice = tuple(kernel for kernel in KERNELS if kernel != "slices")  # those of a workgroup or more a slice
+    by_slice = tuple(kernel for kernel in _EVERYWHERE if kernel != "slices")  # those of a workgroup or more a slice
     for dtype, length in product(_TYPES if full else narrow, range(1, 10)):
-        for count, ways in ((501, KERNELS if full else ("slices",)), (65, by_slice)):
+        for count, ways in ((501, _EVERYWHERE if full else ("slices",)), (65, by_slice)):
             yield from _scans(dtype, (count, length), 1, length, placement=placement, ways=ways)
             yield from _scans(dtype, (length, count), 0, length + 3, placement=placement, ways=ways)
 
@@ -264,7 +282,7 @@ def _compensated(full: bool) -> Iterator[Case]:
     shapes += [((131_073,), 0, "plain"), ((4097, 3), 0, "plain")]
     shapes += [((4, n), 1, family) for family in ("special", "subnormal") for n in (300, 301, 4097)]
     for shape, axis, family in shapes:
-        for (exclusive, reverse), way in product(_ORDERS if full else [_ORDERS[0], _ORDERS[-1]], KERNELS):
+        for (exclusive, reverse), way in product(_ORDERS if full else [_ORDERS[0], _ORDERS[-1]], _EVERYWHERE):
             for placement in (_PACKED, Placement.in_place("packed")) if full else (_PACKED,):
                 yield ScanCase("float32", shape, placement, family, "compensated", axis, exclusive, reverse, way)
 
@@ -273,7 +291,7 @@ def _monotone(full: bool) -> Iterator[Case]:
     """Monotone sums: each type with a kernel in turn, float32 with all of them; NaN, infinity and zeros."""
     offset = Placement("packed", "to", "offset")
     for number, dtype in enumerate(_TYPES):
-        ways = KERNELS if full or dtype == "float32" else (KERNELS[number % len(KERNELS)],)
+        ways = _EVERYWHERE if full or dtype == "float32" else (_EVERYWHERE[number % len(_EVERYWHERE)],)
         families = ("plain", "special", "subnormal") if dtype in _FLOATS else ("plain",)
         for n, (family, way) in enumerate(product(families if full else families[:2], ways)):
             for exclusive, reverse in _ORDERS if full else product([(number + n) % 2 == 1], (False, True)):

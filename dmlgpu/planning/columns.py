@@ -8,10 +8,20 @@ from dataclasses import dataclass
 
 from ..layout import ceil_div
 from .dispatch import Pass, Planner
+from .kernels import tile_slice_words
 from .problem import Operator, Precision, ScanProblem
 from .windows import RUN, SPAN, TILE, Limits
 
-__all__ = ["Columns", "can_be_strips", "cut_to", "is_served", "is_whole", "strips_of"]
+__all__ = [
+    "Columns",
+    "can_be_strips",
+    "cut_to",
+    "is_served",
+    "is_whole",
+    "strip_bytes_in_flight",
+    "strip_tiles_of",
+    "strips_of",
+]
 
 _WIDE, _NARROW = 16, 4
 """Invocations of a strip beside each other, with a column each, or with two, so that few strips have as many bytes in
@@ -19,6 +29,8 @@ flight: a row of a strip is 64 bytes, or a GPU's sector of 32."""
 _SECTOR_WORDS = 8
 _MANY_STRIPS = 256
 """So many wide strips fill a GPU, with 16 KiB in flight each."""
+_FULL = 1.25
+"""Wide strips must not have more than so many times the columns that there are."""
 _WORD_BYTES = 4
 _STRIP_WORDS = 8
 """Words a column, see wgsl/lib/suspects.wgsl."""
@@ -88,15 +100,41 @@ def strips_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_pl
     """
     if not can_be_strips(problem, limits, in_place):
         return None
-    element, in_word = problem.element, _in_word(problem)
+    in_word = _in_word(problem)
     along = min(chunks[-1], _MAX_STRIP_ROWS)
     cut = cut_to(problem, (*chunks[:-1], along), limits.binding_bytes // (4 * _STRIP_WORDS), 2 * in_word)
     if 0 in cut:
         return None
-    is_halves = in_word > 1 and element.kind == "float"
-    is_aligned = in_word == 1 or is_whole(problem, in_word, _WORD_BYTES)
-    is_many = _wide_strips(problem, is_aligned) >= _MANY_STRIPS
-    lanes, columns = (_WIDE, 1) if is_many else (_NARROW, 2)
+    return _strips("scan_strips", problem, cut, is_wide=_wide_strips(problem) >= _MANY_STRIPS)
+
+
+def strip_bytes_in_flight(problem: ScanProblem) -> int:
+    """Return how many bytes narrow strips of all slices load before they use any: the stretches of their rows."""
+    lanes = _SECTOR_WORDS if _is_halves(problem) or not _is_aligned(problem) else _NARROW
+    rows = min(problem.axis.size, 256 * RUN // lanes)
+    return problem.slices * problem.element.itemsize * rows
+
+
+def strip_tiles_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_place: bool) -> Columns | None:
+    """Return how to cut a scan into strips whose tiles have a workgroup each, or None; parameters as of `strips_of`.
+
+    Of its `Columns` the kernel is the one that writes.
+    """
+    if not can_be_strips(problem, limits, in_place):
+        return None
+    state = 4 * tile_slice_words(ceil_div(min(chunks[-1], problem.axis.size), TILE))
+    cut = cut_to(problem, chunks, limits.binding_bytes // state, 2 * _in_word(problem))
+    if 0 in cut or (cut[-1] < problem.axis.size and cut[-1] % TILE):
+        return None
+    strips, tiles = _wide_strips(problem), ceil_div(cut[-1], TILE)
+    is_full = strips * _WIDE * _WORD_BYTES <= _FULL * problem.slices * min(_WORD_BYTES, problem.element.itemsize)
+    return _strips("scan_strip_tiles", problem, cut, is_wide=is_full and strips * tiles >= _MANY_STRIPS)
+
+
+def _strips(kernel: str, problem: ScanProblem, chunks: Sequence[int], *, is_wide: bool) -> Columns:
+    element, in_word = problem.element, _in_word(problem)
+    is_halves, is_aligned = _is_halves(problem), _is_aligned(problem)
+    lanes, columns = (_WIDE, 1) if is_wide else (_NARROW, 2)
     slots: dict[str, str] = {}
     if is_halves:
         access, lanes, columns = "cells of halves", max(lanes, _SECTOR_WORDS), 2
@@ -114,12 +152,22 @@ def strips_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_pl
         slots = {"element": "int_packed"}
     constants = {"lanes": lanes, "columns": columns}
     width = lanes * columns * (1 if is_halves else in_word)
-    return Columns("scan_strips", tuple(cut), access, constants, slots, width, is_exact=element.kind != "float")
+    return Columns(kernel, tuple(chunks), access, constants, slots, width, is_exact=element.kind != "float")
 
 
-def _wide_strips(problem: ScanProblem, is_aligned: bool) -> int:
+def _is_halves(problem: ScanProblem) -> bool:
+    return problem.element.kind == "float" and _in_word(problem) > 1
+
+
+def _is_aligned(problem: ScanProblem) -> bool:
+    """Whether the columns of a word lie in a word of memory."""
+    in_word = _in_word(problem)
+    return in_word == 1 or is_whole(problem, in_word, _WORD_BYTES)
+
+
+def _wide_strips(problem: ScanProblem) -> int:
     """Return how many wide strips slices make; those that are not aligned end with each row of neighbours."""
-    across = problem.slices if is_aligned else problem.across
+    across = problem.slices if _is_aligned(problem) else problem.across
     nbytes = across * min(_WORD_BYTES, problem.element.itemsize)
     return problem.slices // across * ceil_div(nbytes, _WIDE * _WORD_BYTES)
 
@@ -129,7 +177,7 @@ def can_be_strips(problem: ScanProblem, limits: Limits, in_place: bool) -> bool:
     in_word = _in_word(problem)
     if not is_served(problem, limits, in_place):
         return False
-    if in_word == 1 or is_whole(problem, in_word, _WORD_BYTES):
+    if _is_aligned(problem):
         return True
     return is_whole(problem, 1, problem.element.itemsize) and problem.across >= _SECTOR_WORDS * in_word
 

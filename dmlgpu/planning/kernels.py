@@ -32,6 +32,7 @@ __all__ = [
     "check_pass",
     "lookback_slice_words",
     "serial_steps",
+    "tile_slice_words",
 ]
 
 MAX_SERIAL_STEPS = 5 * 2**20
@@ -230,8 +231,13 @@ def _progress_words(work: Work) -> int:
     return work.count if work.constants.get("phase") else 1
 
 
+def tile_slice_words(tiles: int) -> int:
+    """Return the words of a slice's carries and of the records of its tiles, as lib/tile_state.wgsl has them."""
+    return 16 + 12 * tiles
+
+
 def _tile_words(work: Work) -> int:
-    return 16 * work.count + 12 * work.all_tiles
+    return work.count * tile_slice_words(work.tiles)
 
 
 LOOKBACK_HEADER_WORDS = 2
@@ -298,9 +304,18 @@ def _column_words(work: Work) -> int:
 
 
 def _strip_steps(work: Work) -> int:
+    return _rows_of_strip_steps(work, work.length)
+
+
+def _rows_of_strip_steps(work: Work, rows: int) -> int:
     # A run of each stretch, of one or two columns, and the totals that Hillis-Steele and the blocks look at.
     blocks = RUN // work.constants["lanes"]
-    return work.constants["columns"] * (RUN + 8 + blocks) * ceil_div(work.length, 256 * blocks)
+    return work.constants["columns"] * (RUN + 8 + blocks) * ceil_div(rows, 256 * blocks)
+
+
+def _strip_tile_steps(work: Work) -> int:
+    # The accumulators of a record, of each slice of a word.
+    return _rows_of_strip_steps(work, min(work.length, TILE)) + 4 * work.in_cell
 
 
 def _strips(work: Work) -> int:
@@ -388,6 +403,24 @@ TABLE: Final[Mapping[str, Kernel]] = {
         workgroups=_strips,
         scratch_words=_column_words,
         steps=_strip_steps,
+    ),
+    "scan_strip_totals": Kernel(
+        slots=(*_TENSORS, "cells", "run"),
+        accesses=tuple(name for name in ACCESS if name.startswith("cells")),
+        pieces={"element": ("int", "int_packed", "int64", "f16", "f32", "f64"), "run": ("written",)},
+        constants={**_SCAN, "lanes": (4, 8, 16), "columns": (1, 2)},
+        workgroups=lambda w: _strips(w) * w.tiles,
+        scratch_words=_tile_words,
+        steps=_strip_tile_steps,
+    ),
+    "scan_strip_tiles": Kernel(
+        slots=(*_TENSORS, "cells", "run"),
+        accesses=tuple(name for name in ACCESS if name.startswith("cells")),
+        pieces={"element": ("int", "int_packed", "int64", "f16", "f32", "f64"), "run": ("written",)},
+        constants={**_SCAN, "lanes": (4, 8, 16), "columns": (1, 2)},
+        workgroups=lambda w: _strips(w) * w.tiles,
+        scratch_words=_tile_words,
+        steps=_strip_tile_steps,
     ),
     "scan_suspects": Kernel(
         slots=_RUNS,

@@ -319,6 +319,22 @@ def _strip_words(work: Work) -> tuple[int, int]:
     return (told + carries) * work.fields["resume"], told + carries * work.fields["suspend"]
 
 
+def _strip_total_words(work: Work) -> tuple[int, int]:
+    """Return the words of records: of integers only the accumulators."""
+    measures = 4 if work.folds == 2 else 0
+    return 0, (4 * work.accumulator_words + measures) * work.all_tiles
+
+
+def _strip_tile_words(work: Work) -> tuple[int, int]:
+    """Return the words of what tiles begin with, and of marks that they are written."""
+    wide, resume, told = work.accumulator_words, work.fields["resume"], 1 if work.folds == 2 else 0
+    ends = work.fields["exclusive"]
+    based = work.all_tiles - work.count * (1 - resume)
+    # Marks go by the first tile that may be exceptional.
+    read = wide * (1 + ends) * based + 2 * told * work.all_tiles
+    return read, told * work.all_tiles
+
+
 def _quads(work: Work) -> Iterator[tuple[int, int]]:
     fold = _in_quad(work)
     step = 4 * fold if work.constants["stride"] == 1 else fold
@@ -363,6 +379,21 @@ _ROWS: Final[Mapping[str, _Entry]] = {
         starts=_strip,
         words=_strip_words,
         ahead=lambda w: RUN * w.constants["columns"] * w.in_cell,
+    ),
+    "scan_strip_totals": _Entry(
+        lanes=lambda _: 256,
+        starts=_strip,
+        writes=lambda _: 0,
+        words=_strip_total_words,
+        ahead=lambda w: RUN * w.constants["columns"] * w.in_cell,
+        span=lambda w: min(TILE, w.length),
+    ),
+    "scan_strip_tiles": _Entry(
+        lanes=lambda _: 256,
+        starts=_strip,
+        words=_strip_tile_words,
+        ahead=lambda w: RUN * w.constants["columns"] * w.in_cell,
+        span=lambda w: min(TILE, w.length),
     ),
     "scan_suspects": _Entry(lanes=lambda _: 64, starts=None, words=lambda w: (w.count, 0), links=lambda _: 1),
     "scan_elements": _Entry(
@@ -422,7 +453,8 @@ def _bytes_of_tensors(one: Pass, row: _Entry, work: Work) -> tuple[int, int]:
     """Return the bytes of tensors that a pass reads and writes, those among them that others have a part of, too."""
     if work.is_unaligned:
         words, shared = _row_words(one, "output")
-        read, written, put_in = (_WORD_BYTES * n for n in (_row_words(one, "input")[0], words, shared))
+        read = _WORD_BYTES * row.reads(work) * _row_words(one, "input")[0]
+        written, put_in = (_WORD_BYTES * row.writes(work) * n for n in (words, shared))
     else:
         itemsizes = [1 << work.constants[f"{tensor}_log2_bits"] >> 3 for tensor in ("input", "output")]
         read = row.reads(work) * one.elements * itemsizes[0]

@@ -48,7 +48,10 @@ _NUMBERS_TILE = SPAN // TILE
 RECORD_WORDS = 12
 """32-bit words of a tile's record, as ``wgsl/lib/tile_state.wgsl`` has them."""
 
-_SLICE_WORDS = {"scan_rows": CARRY_WORDS, "scan_tiles": 2 * CARRY_WORDS, "scan_serial_tiles": 2 * CARRY_WORDS}
+_SLICE_WORDS = {
+    "scan_rows": CARRY_WORDS,
+    **dict.fromkeys(("scan_tiles", "scan_serial_tiles", "scan_strip_tiles"), 2 * CARRY_WORDS),
+}
 """Words between the carries of neighbouring slices, at the start of the scratch memory, by the kernel that writes."""
 
 _PROGRESS_KERNELS = ("scan_slices", "scan_columns")

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
 from ..dtypes import ElementType
 from ..layout import ceil_div
-from .columns import strips_of
+from .columns import Columns, strip_tiles_of, strips_of
 from .dispatch import BoundWindow, Pass, Planner
-from .kernels import DEAR_ELEMENTS, LOOKBACK_HEADER_WORDS, PROGRESS_WORDS, lookback_slice_words
+from .kernels import DEAR_ELEMENTS, LOOKBACK_HEADER_WORDS, PROGRESS_WORDS, lookback_slice_words, tile_slice_words
 from .problem import Operator, Precision, ScanProblem, across, is_side_by_side
 from .software import policy_of
 from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Window, windows
 
 __all__ = ["KERNELS", "ScanPlanner"]
 
-KERNELS: Final = ("slices", "rows", "lookback", "serial", "strips")
+KERNELS: Final = ("slices", "rows", "lookback", "serial", "strips", "strip_tiles")
 """The ways to scan: an invocation a slice; a workgroup a slice; a workgroup a tile, which looks back for what comes
-before it; an invocation a tile, in four passes; a workgroup a strip of slices that are side by side."""
+before it; an invocation a tile, in four passes; a workgroup a strip of slices that are side by side; and a workgroup a
+tile of such a strip."""
 
 _WORD_BYTES = 4
 _LANES = 64
@@ -107,6 +108,11 @@ class ScanPlanner(Planner):
             if strips is not None:
                 return strips.passes(self)
             kernel, self.why = "slices", "strips do not serve these slices: an invocation a slice"
+        if kernel == "strip_tiles":
+            strips = strip_tiles_of(self.problem, self.limits, self.chunks, self.in_place)
+            if strips is not None:
+                return self._strip_tiles(strips)
+            kernel, self.why = "rows", "strips do not serve these slices: a workgroup a slice"
         if kernel == "slices":
             bands = self._policy.bands(self.problem, self.chunks, self.in_place)
             if bands is not None:
@@ -284,18 +290,35 @@ class ScanPlanner(Planner):
     def _serial(self) -> Iterator[Pass]:
         """Yield the four passes over the tiles of each window, with an invocation a tile."""
         tiles = ceil_div(min(self.chunks[-1], self.problem.axis.size), TILE)
-        chunks = self._with_state(self.chunks, 16 + 12 * tiles)
+        chunks = self._with_state(self.chunks, tile_slice_words(tiles))
         for bound in self.windows(chunks):
             fields = {"carry_side": bound.window.first // chunks[-1] % 2}
-            yield self.make_pass("scan_serial_totals", bound, self._access(bound), fields=fields)
-            yield from self._settling(bound, "scan_serial_tiles", fields)
+            access = self._access(bound)
+            yield self.make_pass("scan_serial_totals", bound, access, fields=fields)
+            yield self.make_pass("scan_carries", bound, fields=fields)
+            yield from self._repairs(bound, fields, together=False)
+            yield self.make_pass("scan_serial_tiles", bound, access, fields=fields)
+
+    def _strip_tiles(self, strips: Columns) -> Iterator[Pass]:
+        """Yield the passes over the tiles of each window of strips, with a workgroup a tile of a strip."""
+        for bound in self.windows(strips.chunks):
+            fields = {"carry_side": bound.window.first // strips.chunks[-1] % 2}
+            totals, tiles = (
+                self.make_pass(
+                    name, bound, strips.access, slots=strips.slots, constants=strips.constants, fields=fields
+                )
+                for name in ("scan_strip_totals", strips.kernel)
+            )
+            yield from (totals, self.make_pass("scan_carries", bound, fields=fields), tiles)
+            if not strips.is_exact:
+                yield from self._left_tiles(bound, fields)
 
     def _lookback(self, withhold_every: int) -> Iterator[Pass]:
         """Yield one pass over the tiles of each window, and those that see to the tiles that it has left."""
         tiles = ceil_div(min(self.chunks[-1], self.problem.axis.size), TILE)
         wide, exclusive = self.problem.accumulator_size // _WORD_BYTES, int(self.problem.exclusive)
         of_slice = lookback_slice_words(tiles, wide, self.problem.is_exact, exclusive)
-        chunks = self._with_state(self.chunks, LOOKBACK_HEADER_WORDS + 16 + 12 * tiles + of_slice)
+        chunks = self._with_state(self.chunks, LOOKBACK_HEADER_WORDS + tile_slice_words(tiles) + of_slice)
         in_tests = {"withhold_every": withhold_every, "patience": 20} if withhold_every else {}
         for bound in self.windows(chunks):
             fields = {"carry_side": bound.window.first // chunks[-1] % 2}
@@ -304,28 +327,29 @@ class ScanPlanner(Planner):
             access = self._access(bound)
             slots = self._tile_of(access)
             yield self.make_pass("scan_lookback", bound, access, slots=slots, constants=in_tests, fields=fields)
-            yield from self._settling(bound, "scan_tiles", {**fields, "after_lookback": 1})
+            yield from self._left_tiles(bound, {**fields, "after_lookback": 1})
 
-    def _settling(self, bound: BoundWindow, last: str, fields: dict[str, int]) -> Iterator[Pass]:
-        """Yield what follows the totals of tiles: what each begins with, exceptional ones in turns, and all others."""
+    def _left_tiles(self, bound: BoundWindow, fields: Mapping[str, int]) -> Iterator[Pass]:
+        """Yield passes over the tiles that others have left: exceptional ones in turns, and all others."""
+        access = self._access(bound)
+        yield from self._repairs(bound, fields, together=True)
+        yield self.make_pass("scan_tiles", bound, access, slots=self._tile_of(access), fields=fields)
+
+    def _repairs(self, bound: BoundWindow, fields: Mapping[str, int], *, together: bool) -> Iterator[Pass]:
+        """Yield the turns over exceptional tiles, of floats: their left folds `together` by a workgroup, or not."""
+        if self.problem.is_exact:
+            return
         access, tiles = self._access(bound), ceil_div(bound.window.axis.size, TILE)
-        together = last == "scan_tiles"
         most = self._max_tiles
         if together:
             is_dear = self.slots["element"] in DEAR_ELEMENTS or (access is None and self.problem.element.itemsize < 4)
             most = _MAX_DEAR_TILES_TOGETHER if is_dear else _MAX_TILES_TOGETHER
             if self.limits.software:
                 most = _MAX_TILES_TOGETHER_ON_SOFTWARE
-        fields = {**fields, "turn_tiles": min(tiles, most)}
-        slots = self._tile_of(access) if together else {}
-        if not together:
-            yield self.make_pass("scan_carries", bound, access, fields=fields)
-        if not self.problem.is_exact:
-            for first in range(0, tiles, fields["turn_tiles"]):
-                turn = {**fields, "turn_first": first}
-                constants = {"together": int(together)}
-                yield self.make_pass("scan_repair", bound, access, slots=slots, constants=constants, fields=turn)
-        yield self.make_pass(last, bound, access, slots=slots, fields=fields)
+        slots, constants = self._tile_of(access) if together else {}, {"together": int(together)}
+        for first in range(0, tiles, min(tiles, most)):
+            turn = {**fields, "turn_tiles": min(tiles, most), "turn_first": first}
+            yield self.make_pass("scan_repair", bound, access, slots=slots, constants=constants, fields=turn)
 
     def _as_long(self, *, is_exact: bool) -> str:
         """Return a piece for <element> whose records are as long, so that what clears them needs few pipelines."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple
 
 from ..layout import ceil_div
-from .columns import Columns, can_be_strips, cut_to, is_served, is_whole
+from .columns import Columns, can_be_strips, cut_to, is_served, is_whole, strip_bytes_in_flight
 from .problem import Precision, ScanProblem
 from .tuning import Tuning
 from .windows import QUAD_BYTES, RUN, TILE, Limits, SoftwareTraits
@@ -21,12 +21,17 @@ __all__ = ["Choice", "GpuPolicy", "SoftwarePolicy", "policy_of"]
 
 _FEW_COLUMNS = 512
 """As many slices side by side are worth strips: with fewer, most of a GPU would wait for a few workgroups."""
+_FEW_BYTES = 2**21
+"""With fewer bytes on their way at a time, those of 512 columns of 32 bits, tiles of long strips are worth a workgroup
+each: a GPU needs some 25 KB for each of dozens of processors."""
 _FEW_ROWS = 128
 """Up to so many rows leave half of a strip's invocations idle. Elements of less than a word take strips all the same:
 other kernels store them by atomics."""
 _NEIGHBOURS_BYTES = 16
 """With fewer bytes before a gap, such as three colours of 32 bits, neighbours share so little of a sector that going
 along a slice touches fewer of them."""
+_FAR_ELEMENTS = 2**20
+"""With fewer elements of a few columns, all stay in a GPU's cache: there sectors cost less than more dispatches."""
 _BLOCK = 256
 _WORKGROUP: Final = 64
 _LANES = 8
@@ -75,11 +80,16 @@ class GpuPolicy:
     def kernel(self, problem: ScanProblem, in_place: bool) -> Choice:
         """Return the way to scan slices in windows of whole tiles."""
         length, slices = problem.axis.size, problem.slices
+        if self._is_strip_tiles(problem, in_place):
+            return Choice(
+                "strip_tiles",
+                f"{slices} slices side by side are too few strips to fill a GPU: a workgroup takes a tile of a strip, "
+                "row by row, and elements are read twice",
+            )
         if self._is_strips(problem, in_place):
             return Choice(
                 "strips",
-                f"{slices} slices side by side, at least {_FEW_COLUMNS}, are read and written row by row in strips, a "
-                "workgroup each",
+                f"{slices} slices side by side are read and written row by row in strips, a workgroup each",
             )
         if length <= self.tuning.short_slice:
             return Choice("slices", _short(length, self.tuning.short_slice))
@@ -103,6 +113,8 @@ class GpuPolicy:
 
     def kernels_of_pieces(self, problem: ScanProblem, in_place: bool) -> list[str]:
         """Return the ways to scan a piece, which begins and ends with a carry for each slice, the best first."""
+        if self._is_strip_tiles(problem, in_place):
+            return ["strip_tiles"]
         strips = ["strips"] if self._is_strips(problem, in_place) else []
         return [*strips, "rows" if problem.slices >= self.tuning.many_rows else "lookback"]
 
@@ -132,10 +144,19 @@ class GpuPolicy:
 
     def _is_strips(self, problem: ScanProblem, in_place: bool) -> bool:
         is_long = problem.axis.size > _FEW_ROWS or problem.element.itemsize < _WORD_BYTES
-        is_wide = problem.is_side_by_side and problem.slices >= _FEW_COLUMNS
+        is_many = problem.slices >= _FEW_COLUMNS or strip_bytes_in_flight(problem) >= _FEW_BYTES
+        is_wide = problem.is_side_by_side and is_many
         # Of elements of less than a word, others store each by an atomic.
         is_near = problem.element.itemsize < _WORD_BYTES or _are_many_neighbours(problem)
         return is_long and is_wide and is_near and can_be_strips(problem, self.limits, in_place)
+
+    def _is_strip_tiles(self, problem: ScanProblem, in_place: bool) -> bool:
+        is_long = problem.axis.size > TILE and problem.slices * problem.axis.size >= _FAR_ELEMENTS
+        words = problem.across * problem.element.itemsize // _WORD_BYTES
+        is_wide = problem.is_side_by_side and words >= self.tuning.tile_columns
+        if not (is_long and is_wide and can_be_strips(problem, self.limits, in_place)):
+            return False
+        return strip_bytes_in_flight(problem) < _FEW_BYTES
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,9 @@ class Tuning:
         As many slices side by side fill a GPU with an invocation each, and their memory accesses coalesce.
     many_rows : int
         As many slices fill a GPU with a workgroup each.
+    tile_columns : int
+        As many columns of 32 bits side by side, where they are too few for a strip each, are worth a workgroup a tile
+        of several, which reads them row by row, and twice. Others read once, and touch a sector for each element.
     slices_a_core : int
         On a CPU, as many slices for each core are worth an invocation each, which loses less by idle lanes (a core
         takes 8 at a time) than other kernels do by reading twice or waiting.
@@ -44,6 +47,7 @@ class Tuning:
     short_slice: int = 256
     many_slices: int = 4096
     many_rows: int = 256
+    tile_columns: int = 8
     slices_a_core: int = 4
     few_slices: int = 2048
     few_elements: int = 2**14

@@ -83,7 +83,8 @@ def _scan_shapes(itemsize: int) -> Iterator[_Shape]:
     # Side by side, in narrow strips and in wide ones, of words that are whole or not, or whole but not in pairs, with a
     # tile or more in a binding.
     many, in_word = max(2**14 // itemsize, 2**12), max(1, 4 // itemsize)
-    for count, length in product((2**10, many, many + 2), (300, 40_000)):
+    few, fewer = 64 * in_word, 24 * in_word  # whose tiles have a workgroup each
+    for count, length in (*product((2**10, many, many + 2), (300, 40_000)), (few, 2**18 + 9), (fewer, 50_000)):
         yield from _rows(count, length, count + -count % _GAP + 2 * _GAP)
         yield from _rows(count, length, count + 2 * _GAP + in_word)
         yield from _rows(count, length, count + 2 * _GAP + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -166,10 +167,13 @@ class OwnScanCase(ScanCase):
         As for `dmlgpu.reference.cumulative`.
     far : tuple of int
         The distance of a slice's elements in the input and the output; (0, 0) leaves it to the placement.
+    beside : tuple of int
+        The shape of the family's slices, where they are side by side here.
     """
 
     compensated: bool = False
     far: tuple[int, int] = (0, 0)
+    beside: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -177,6 +181,9 @@ class OwnScanCase(ScanCase):
         return "".join([super().name, *more])
 
     def x(self) -> NDArray[Any]:
+        if self.beside:
+            slices = _data(self.family, self.beside, self.dtype, self.operator)
+            return np.ascontiguousarray(np.atleast_2d(slices).T)
         return _data(self.family, self.shape, self.dtype, self.operator)
 
     def layouts(self) -> tuple[Layout, Layout]:
@@ -231,8 +238,14 @@ def own_scan(
     placement: Placement = PACKED,
     **more: Any,
 ) -> OwnScanCase:
-    """Return a case; `both` for exclusive and reverse. Where `shape` asks for more slices than there are, it is cut."""
+    """Return a case; `both` for exclusive and reverse. Where `shape` asks for more slices than there are, it is cut.
+
+    Slices along the last axis are side by side for tiles of strips.
+    """
     shape = _data(family, shape, dtype, operator).shape
+    if way == "strip_tiles" and axis == len(shape) - 1 and len(shape) < 3:
+        more["beside"] = shape
+        shape, axis = (shape[-1], math.prod(shape[:-1])), 0
     return OwnScanCase(dtype, shape, placement, family, operator, axis, both or exclusive, both, way, **more)
 
 

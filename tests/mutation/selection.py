@@ -93,6 +93,7 @@ def _own(device: Device) -> Iterator[_Choice]:
     yield from _packed()
     yield from _blocks()
     yield from _unaligned_strips()
+    yield from _strip_tiles()
     yield from _surplus()
     yield from _far_apart()
     yield from _withheld()
@@ -397,6 +398,20 @@ def _unaligned_strips() -> Iterator[_Choice]:
             yield parse(f"sum.int8.3x40x{width}.axis1.{order}.{placement}.strips.plain"), {}
             if "in-place" not in placement:
                 yield parse(f"sum.float16.3x40x{width}.axis1.{order}.{placement}.strips.special"), {}
+
+
+def _strip_tiles() -> Iterator[_Choice]:
+    """Tiles of narrow and of wide strips, in words of several slices and in rows that begin anywhere; in windows."""
+    shapes = [((TILE + 300, width), 0) for width in (8, 24, 37, 40, 64)] + [((2, TILE + 300, 41), 1)]
+    for (shape, axis), both in product(shapes, (False, True)):
+        for dtype, operator in product(("float32", "float16", "uint8", "int16", "int64", "float64"), _OPERATORS):
+            yield own_scan("numbers", dtype, operator, shape, axis, "strip_tiles", both=both), {}
+            if dtype in ("uint8", "int64"):
+                case = own_scan("numbers", dtype, operator, shape, axis, "strip_tiles", both=both, placement=_IN_PLACE)
+                yield case, {}
+    for dtype, both in product(("float32", "float16", "uint8", "int64"), (False, True)):
+        case = own_scan("numbers", dtype, "sum", (3 * TILE + 5, 40), 0, "strip_tiles", both=both)
+        yield case, {"window": TILE}
 
 
 def _surplus() -> Iterator[_Choice]:

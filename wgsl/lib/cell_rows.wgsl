@@ -1,5 +1,14 @@
 // Rows of cells that no two invocations share, in a strip. Needs <cells> and lib/run.wgsl.
 
+fn strip_count() -> u32 {
+    return (params.count - 1u) / (lanes * columns * slices_of_cell) + 1u;
+}
+
+// How many slices the cell has, combined as they lie in a word, that begins with this one.
+fn parts_of(first: u32) -> u32 {
+    return slices_of_cell;
+}
+
 // The slice whose place load_cells is told besides the first: that of the second cell, if there is one.
 fn other_slice(first: u32, second: u32) -> u32 {
     return select(first, min(second, params.count - slices_of_cell), columns > 1u);

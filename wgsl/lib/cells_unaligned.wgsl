@@ -8,6 +8,10 @@ fn slice_of(strip: u32, beside: u32, which: u32) -> u32 {
     return first_slice(strip, beside);
 }
 
+fn parts_of(first: u32) -> u32 {
+    return slices_there(first);
+}
+
 fn first_cell(words: vec2<u32>) -> Accumulator {
     return decode(words);
 }

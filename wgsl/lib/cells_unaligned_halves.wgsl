@@ -9,3 +9,7 @@ fn slice_of(strip: u32, beside: u32, which: u32) -> u32 {
     let first = first_slice(strip, beside);
     return select(first + which, NO_SLICE, first == NO_SLICE || which >= slices_there(first));
 }
+
+fn parts_of(first: u32) -> u32 {
+    return 1u;
+}

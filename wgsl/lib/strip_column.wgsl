@@ -1,5 +1,5 @@
 // One column of an invocation in a strip: its run of each stretch of rows, and what the next stretch begins with.
-// Needs <cells>, lib/run.wgsl, lib/run_reach.wgsl and lib/suspects.wgsl.
+// Needs <cells>, lib/run.wgsl and lib/run_reach.wgsl.
 
 #import "lib/two_steps.wgsl"
 
@@ -16,29 +16,6 @@ struct Column {
 
 // What each run of both columns has at hand for the others. Two shelves: one can be filled while the other is read.
 var<workgroup> shelves: array<array<Accumulator, 512>, 2>;
-// Of each column 1 + the first tile that is exceptional.
-var<workgroup> suspects: array<atomic<u32>, 32>;
-const NO_SUSPECT = 0xffffffffu;
-
-fn begin_column(slice: u32) -> Column {
-    var x: Column;
-    x.slice = slice;
-    x.carry = fresh_carry();
-    if (params.first > 0u) {
-        let tile = params.first >> TILE_SHIFT;
-        x.carry = fetch_carry(min(slice, params.count - 1u), tile % FANOUT, tile >= FANOUT);
-    }
-    x.before = x.carry.last;
-    return x;
-}
-
-fn begin_suspect(suspect: u32, slice: u32) {
-    var known = 0u;
-    if (EXCEPTIONS && params.first > 0u) {
-        known = state_word(column_word(min(slice, params.count - 1u), SUSPECT));
-    }
-    atomicStore(&suspects[suspect], select(known, NO_SUSPECT, known == 0u));
-}
 
 // Takes in the run `elements`, of which `count` are there.
 fn take_run(elements: Run, count: u32, x: ptr<function, Column>) {
@@ -60,66 +37,61 @@ fn take_steps(shelf: u32, place: u32, j: u32, stride: u32, own: Accumulator) -> 
     return two_steps(j, stride, own, near, far, shelves[shelf][place - lanes * min(j, 3u * stride)]);
 }
 
-// Makes results of the run, in the stretch from element `i` of the slices on. All h are on the shelf, this column's
-// from `place` on.
-fn finish_run(shelf: u32, place: u32, lane: u32, i: u32, count: u32, x: ptr<function, Column>) {
+// What comes before an invocation's run inside its tile, where it is there.
+struct Lead {
+    p: Accumulator,     // fold of the finished blocks
+    h: Accumulator,     // of the run before it in its block
+    has_p: bool,
+    has_h: bool,
+}
+
+// Of the stretch from element `i` of the slices on. All h are on the shelf, this column's from `place` on. Takes in the
+// stretch's blocks.
+fn lead_of_run(shelf: u32, place: u32, lane: u32, i: u32, x: ptr<function, Column>) -> Lead {
     let run = lane / lanes;
-    let base = base_of((*x).carry);
-    let is_based = has_base((*x).carry);
     let finished = (i >> BLOCK_SHIFT) % FANOUT;
-    var q = base;
+    var p = (*x).p;
     for (var block = 0u; block < BLOCKS; block += 1u) {
-        let goes_on = finished + block > 0u;
-        if (block == run / FANOUT && goes_on) {
-            q = append(is_based, base, (*x).p);
+        if (block == run / FANOUT) {
+            p = (*x).p;
         }
         let total = shelves[shelf][place + (FANOUT * block + FANOUT - 1u) * lanes + lane % lanes];
-        (*x).p = append(goes_on, (*x).p, total);
+        (*x).p = append(finished + block > 0u, (*x).p, total);
     }
-    if (run % FANOUT > 0u) {
-        q = append(is_based | (finished + run / FANOUT > 0u), q, shelves[shelf][place + lane - lanes]);
+    let has_h = run % FANOUT > 0u;
+    return Lead(p, shelves[shelf][place + lane - select(0u, lanes, has_h)], finished + run / FANOUT > 0u, has_h);
+}
+
+// What results of the run begin with, if there is anything before it.
+struct Start {
+    q: Accumulator,
+    has_q: bool,
+}
+
+fn start_of_run(lead: Lead, is_based: bool, base: Accumulator) -> Start {
+    var q = base;
+    if (lead.has_p) {
+        q = append(is_based, base, lead.p);
     }
-    let has_q = i + run > 0u;
+    if (lead.has_h) {
+        q = append(is_based | lead.has_p, q, lead.h);
+    }
+    return Start(q, is_based | lead.has_p | lead.has_h);
+}
+
+// Makes results of the run, in the stretch from element `i` of the slices on, as lead_of_run has it.
+fn finish_run(shelf: u32, place: u32, lane: u32, i: u32, count: u32, x: ptr<function, Column>) {
+    let lead = lead_of_run(shelf, place, lane, i, x);
+    let start = start_of_run(lead, has_base((*x).carry), base_of((*x).carry));
     let r = (*x).r[15];
-    (*x).r = results_of_run(has_q, q, (*x).r);
+    (*x).r = results_of_run(start.has_q, start.q, (*x).r);
     var largest = 0u;
     if (product) {
-        largest = excess_of_reach((*x).reach, r, has_q, q);
+        largest = excess_of_reach((*x).reach, r, start.has_q, start.q);
     } else {
         largest = excess_of_run((*x).r, FANOUT);
     }
     (*x).excess = max((*x).excess, select(0u, largest, count > 0u));
-}
-
-// Says whether the tile is exceptional, which all runs do before a barrier.
-fn suspect_tile(suspect: u32, tile: u32, x: ptr<function, Column>) {
-    if (is_excessive((*x).excess)) {
-        atomicMin(&suspects[suspect], tile + 1u);
-    }
-}
-
-// Goes on to the next tile. `is_keeper`: the invocation has the tile's last run.
-fn close_tile(suspect: u32, tile: u32, is_keeper: bool, x: ptr<function, Column>) {
-    if (EXCEPTIONS && is_keeper && tile > 0u && (*x).slice < params.count) {
-        if (atomicLoad(&suspects[suspect]) == tile + 1u) {
-            keep_suspect_carry((*x).slice, (*x).carry);
-        }
-    }
-    (*x).carry = carry_on((*x).carry, (*x).p, (*x).r[15]);
-    (*x).excess = 0u;
-}
-
-fn end_column(suspect: u32, x: ptr<function, Column>) {
-    if ((*x).slice >= params.count) {
-        return;
-    }
-    let found = atomicLoad(&suspects[suspect]);
-    if (EXCEPTIONS) {
-        set_state_word(column_word((*x).slice, SUSPECT), select(found, 0u, found == NO_SUSPECT));
-    }
-    if (params.suspend == 1u && (!EXCEPTIONS || found == NO_SUSPECT)) {
-        keep_carry((*x).slice, (*x).carry);
-    }
 }
 
 // The result before the invocation's run; those of all runs' ends are on the shelf.

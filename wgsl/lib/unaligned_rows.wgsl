@@ -12,11 +12,19 @@ const NO_SLICE = 0xffffffffu;
 // What the invocations have of four rows.
 var<workgroup> words_beside: array<vec4<u32>, 256>;
 
-// The first slice of an invocation's cell. A strip ends where the next slice is no neighbour.
+// The strips of slices that are neighbours. A strip ends where the next slice is no neighbour.
+fn strips_across() -> u32 {
+    return (params.across - 1u) / (lanes * in_cell) + 1u;
+}
+
+fn strip_count() -> u32 {
+    return params.count / params.across * strips_across();
+}
+
+// The first slice of an invocation's cell.
 fn first_slice(strip: u32, beside: u32) -> u32 {
-    let width = lanes * in_cell;
-    let strips = (params.across - 1u) / width + 1u;
-    let column = strip % strips * width + beside * in_cell;
+    let strips = strips_across();
+    let column = (strip % strips * lanes + beside) * in_cell;
     return select(NO_SLICE, strip / strips * params.across + column, column < params.across);
 }
 

@@ -1,0 +1,96 @@
+// Reduces each tile of slices that are side by side in memory to its total, and to what tells whether it may be
+// exceptional: a workgroup a tile of a strip.
+//
+// For GPUs, where a few columns make too few strips for scan_strips, which has what a strip and its invocations are.
+// Grid: a workgroup of 256 for each tile of each strip; the strips of a tile follow each other.
+// Bindings: 0 params, 1 input (absent in place, for integers), 2 output (not written), 3 state: writes a record for
+// each tile of a slice: of floats 12 words, of integers the accumulators only.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes (4, 8 or 16), columns.
+// Bytes moved: each element is read once, and of rows that begin inside words a strip's first and last word of each;
+// up to 48 bytes are written for each tile of a slice.
+
+#import "lib/params.wgsl"
+#import "lib/strip_shape.wgsl"
+#import <input>
+#import <output>
+#import <element>
+#import "lib/order.wgsl"
+#import "lib/exceptional.wgsl"
+#import "lib/carry.wgsl"
+#import "lib/run.wgsl"
+#import "lib/run_extremes.wgsl"
+#import "lib/run_reach.wgsl"
+#import "lib/classes.wgsl"
+#import "lib/state.wgsl"
+#import "lib/tile_state.wgsl"
+#import <cells>
+#import "lib/cell_parts.wgsl"
+#import "lib/strip_rows.wgsl"
+#import "lib/strip_column.wgsl"
+#import "lib/strip_stretch.wgsl"
+#import "lib/strip_measures.wgsl"
+
+fn begin_column(slice: u32) -> Column {
+    var x: Column;
+    x.slice = slice;
+    x.carry = fresh_carry();
+    return x;
+}
+
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let strip = workgroup_number(workgroup) % strip_count();
+    let tile = workgroup_number(workgroup) / strip_count();
+    if (tile >= params.tiles) {
+        return;
+    }
+    least = SMALL;
+    if (EXCEPTIONS && lane < 32u) {
+        begin_measures(lane);
+    }
+    let beside = lane % lanes;
+    let first = FANOUT * (lane / lanes); // row of a stretch
+    var a = begin_column(slice_of(strip, beside, 0u));
+    var b = begin_column(slice_of(strip, beside, 1u));
+    let pair = pair_of(a.slice, b.slice);
+    let begin = tile * TILE;
+    let end = min(begin + TILE, params.length);
+    var rows = load_rows(begin + first, pair.place.input, pair.apart.input);
+    var found_a = Measures(0u, 0u, INFINITE, 0u);
+    var found_b = found_a;
+    var lead_a: Lead;
+    var lead_b: Lead;
+    var shelf = 0u;
+    for (var k = begin; k < end; k += ROWS) {
+        let count = rows_there(k, first, end);
+        take_rows(rows, count, &a, &b);
+        classify_run(first_run(rows), &a, &found_a);
+        if (columns > 1u) {
+            classify_run(second_run(rows), &b, &found_b);
+        }
+        if (k + ROWS < end) {
+            rows = load_rows(k + ROWS + first, pair.place.input, pair.apart.input);
+        }
+        shelf = fold_stretch(shelf, lane, &a, &b);
+        lead_a = lead_of_run(shelf, 0u, lane, k, &a);
+        measure_run(lead_a, count, &a, &found_a);
+        if (columns > 1u) {
+            lead_b = lead_of_run(shelf, LANES, lane, k, &b);
+            measure_run(lead_b, count, &b, &found_b);
+        }
+        shelf = 1u - shelf;
+    }
+    if (EXCEPTIONS) {
+        post_measures(beside, found_a);
+        if (columns > 1u) {
+            post_measures(lanes + beside, found_b);
+        }
+        workgroupBarrier();
+    }
+    if (first == ROWS - FANOUT) {
+        leave_record(beside, tile, lead_a, &a);
+        if (columns > 1u) {
+            leave_record(lanes + beside, tile, lead_b, &b);
+        }
+    }
+}
