@@ -10,6 +10,8 @@ from ..ledger import SHAPES, TYPES
 
 __all__ = ["classes", "fitted", "groups", "peer_rows", "sizes"]
 
+TABLE = (2**20, 64)
+"""A table of a few columns, which GPUs read twice to touch whole sectors. No goal names it."""
 STEP = 2
 """Sizes are a factor of 2^2 apart."""
 SIZES = 5
@@ -37,10 +39,13 @@ def fitted(shape: Sequence[int], most: int) -> tuple[int, ...]:
 
 
 def classes(most: int) -> dict[Row, str]:
-    """Return the rows of the problem classes of ``benchmarks.ledger``, cut to so many elements, and their classes."""
+    """Return the rows of the problem classes of ``benchmarks.ledger`` and of a table, cut to so many elements.
+
+    With each goes the name of its class.
+    """
     found: dict[Row, str] = {}
     for dtype in TYPES:
-        for shape, axis in SHAPES:
+        for shape, axis in (*SHAPES, (TABLE, 0)):
             name = Row("sum", dtype, shape, axis).name
             found.setdefault(Row("sum", dtype, fitted(shape, most), axis), name)
     return found
@@ -70,7 +75,7 @@ def groups(most: int) -> list[list[Row]]:
 
 def peer_rows(most: int) -> list[Row]:
     """Return what other libraries are measured with: every kind of axis, few and many slices, and a rounding."""
-    shapes = ((2**26,), 0), ((8192, 8192), 1), ((8192, 8192), 0), ((512, 512, 256), 1), ((2**22, 16), 1)
+    shapes = ((2**26,), 0), ((8192, 8192), 1), ((8192, 8192), 0), ((512, 512, 256), 1), ((2**22, 16), 1), (TABLE, 0)
     scans = [Row("sum", "float32", fitted(shape, most), axis) for shape, axis in shapes]
     rounding = Row("round", "float32", fitted((2**26,), most))
     return [*scans, Row("sum", "int64", fitted((8192, 4096), most), 0), rounding]
