@@ -68,6 +68,10 @@ _OPERATORS = ("sum", "product")
 _ORDERS = [(exclusive, reverse) for exclusive in (False, True) for reverse in (False, True)]
 _LENGTH = 4512
 """More than a tile, and a multiple of what kernels read at a time in every type."""
+_EVERYWHERE = tuple(kernel for kernel in KERNELS if kernel != "strip_tiles")
+"""The kernels that take slices however they lie."""
+_BESIDE = (("float32", "sum", 1), ("float32", "product", 1), ("uint8", "sum", 4))
+"""Slices side by side for the other one: their types, operators and numbers, few enough for the page to hold."""
 _PLACEMENTS = {"slices": "packed-to-offset", "rows": "packed-in-place"}
 _CONVERSIONS = (
     "float64-to-float32",
@@ -79,12 +83,12 @@ _CONVERSIONS = (
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases of the page: each kernel in each type, with few inputs and pipelines.
+    """Yield the cases of the page: each kernel of any slices in each type, with few inputs and pipelines.
 
     The page has to hold the inputs, and drivers take longer to compile a pipeline than to run its cases.
     """
     for n, dtype in enumerate(_TYPES):
-        for i, kernel in enumerate(KERNELS):
+        for i, kernel in enumerate(_EVERYWHERE):
             # Sums and products of integers are as many, and the same for signed and unsigned, which share pipelines.
             in_turn = _OPERATORS[(i + by_name(dtype).itemsize.bit_length()) % 2]
             for m, operator in enumerate(_OPERATORS if dtype in _FLOATS else (in_turn,)):
@@ -96,9 +100,12 @@ def cases() -> Iterator[Case]:
         order = _ORDERS[n % len(_ORDERS)]
         yield ScanCase(dtype, (200, 7), Placement(), "plain", _OPERATORS[n % 2], 1, *order, "auto")
         yield ScanCase(dtype, (3, 13, 5), Placement(), "plain", _OPERATORS[n % 2], 1, *order, "auto")
-    for i, kernel in enumerate(KERNELS):
+    for i, kernel in enumerate(_EVERYWHERE):
         order = _ORDERS[i % len(_ORDERS)]
         yield ScanCase("float32", (_LENGTH,), Placement(), "plain", "compensated", 0, *order, kernel)
+    for i, (dtype, operator, slices) in enumerate(_BESIDE):
+        shape, order = (_LENGTH, slices), _ORDERS[i % len(_ORDERS)]
+        yield ScanCase(dtype, shape, Placement(), "plain", operator, 0, *order, "strip_tiles")
     for dtype in _FLOATS:
         for mode in ("half_even", "toward_zero", "half_away"):
             count = 65_536 if dtype == "float16" else 4096
@@ -136,7 +143,8 @@ class Contents:
         exported, shaders = exported_plan(plan, nbytes)
         for name, text in shaders.items():
             if name not in self.shaders:
-                self.shaders[name] = [self.pieces.setdefault(piece, len(self.pieces)) for piece in text.split("\n\n")]
+                code = without_comments(text).split("\n\n")
+                self.shaders[name] = [self.pieces.setdefault(piece, len(self.pieces)) for piece in code]
         return exported
 
     def input(self, data: NDArray[Any]) -> int:
@@ -168,6 +176,11 @@ class Contents:
             "result": [target.extent[0] * itemsize, target.extent[1] * itemsize],
             "digest": digest(case.expected()),
         }
+
+
+def without_comments(shader: str) -> str:
+    """Return a shader without the lines that are comments, of which the page has no use."""
+    return "\n".join(line for line in shader.splitlines() if not line.lstrip().startswith("//"))
 
 
 def grown(small: Any, next_one: Any) -> Any:

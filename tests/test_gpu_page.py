@@ -23,6 +23,7 @@ from dmlgpu.dtypes import ELEMENT_TYPES
 from dmlgpu.planning.plan import KERNELS
 
 from .browser_session import ROOT, Browser, browser
+from .harness import EVERYWHERE
 
 pytestmark = pytest.mark.browser
 SCREENSHOTS = ROOT / ".cache" / "screenshots"
@@ -69,8 +70,8 @@ def test_the_page_holds_every_operator_type_and_kernel(page: Path) -> None:
     assert page.stat().st_size < 2_000_000
     content = content_of(page.read_text())
     assert 100 <= len(content["cases"]) <= 300
-    kernels = (*KERNELS, "short", "convert")
-    wanted = {(element.name, kernel) for element in ELEMENT_TYPES for kernel in kernels}
+    kernels = (*EVERYWHERE, "short", "convert")
+    wanted = {(element.name, kernel) for element in ELEMENT_TYPES for kernel in kernels} | {("uint8", "strip_tiles")}
     wanted |= {(name, "round") for name in ("float16", "float32", "float64")} | {("float32", "compensated")}
     assert wanted <= {(case["type"], case["column"]) for case in content["cases"]}
     operators = {(case["name"].split(".")[0], case["column"]) for case in content["cases"]}
@@ -327,7 +328,6 @@ def test_a_plan_for_each_length_is_the_planner_s() -> None:
     assert sorted(by_length) == list(range(1, script["ROW"] + 1))
     for length in [*range(1, 300), *range(300, 4097, 41), 4095, 4096]:
         layout = script["Layout"].packed((length,))
-        problem = script["scan_problem"](
-            script["by_name"]("float32"), script["Operator"].SUM, layout, layout, axis=0, exclusive=True, reverse=True
-        )
+        element, options = script["by_name"]("float32"), script["ScanOptions"](exclusive=True, reverse=True)
+        problem = script["scan_problem"](element, script["Operator"].SUM, layout, layout, 0, options)
         assert by_length[length] == contents.plan(problem, {"input": 4 * length, "output": 4 * length})
