@@ -535,7 +535,9 @@ def test_windows_of_strips(device: Device, dtype: str, odd: bool, monkeypatch: p
     """Of one tile and of two."""
     x = numbers((12_400, 513 if odd else 512), dtype)
     for tiles in (1, 2):
-        limits = replace(device.limits, software=False, dispatch_elements=tiles * 4096 * x.shape[1])
+        whole_strips = replace(device.limits.tuning, tile_columns=2**32)
+        most = tiles * 4096 * x.shape[1]
+        limits = replace(device.limits, software=False, dispatch_elements=most, tuning=whole_strips)
         monkeypatch.setattr(device, "limits", limits)
         layout = Layout.packed(x.shape)
         problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, layout, layout, axis=0)
