@@ -433,12 +433,17 @@ UNALIGNED_STRIPS = {
 """Rows that begin inside a word, each at another place of one, and cells of 1 to 4 columns at their ends."""
 
 
+def of_whole_strips(limits: Limits) -> Limits:
+    """Return limits of a GPU that takes no tiles of strips, however few these are."""
+    return replace(limits, software=False, tuning=replace(limits.tuning, tile_columns=2**32))
+
+
 @pytest.mark.combinations
 @pytest.mark.parametrize("way", STRIPS)
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "float32", "int32", "float64", "uint64"])
 def test_strips(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slices side by side on GPUs, in narrow strips and in wide ones."""
-    monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
+    monkeypatch.setattr(device, "limits", of_whole_strips(device.limits))
     size = np.dtype(dtype).itemsize
     shape, axis, *placed = STRIPS[way]
     shape = (*shape[:-1], shape[-1] // size)
@@ -468,7 +473,7 @@ def test_strips(device: Device, dtype: str, way: str, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float16"])
 def test_unaligned_strips(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Words of narrow elements that begin inside words of memory, of which neighbours and other strips have parts."""
-    monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
+    monkeypatch.setattr(device, "limits", of_whole_strips(device.limits))
     shape, axis, *placed = UNALIGNED_STRIPS[way]
     source, target = (Layout(shape, strides, offset) for strides, offset in (placed[:2], placed[2:]))
     for operator, exclusive, reverse in (("sum", False, False), ("product", True, True), ("sum", True, False)):
@@ -535,9 +540,7 @@ def test_windows_of_strips(device: Device, dtype: str, odd: bool, monkeypatch: p
     """Of one tile and of two."""
     x = numbers((12_400, 513 if odd else 512), dtype)
     for tiles in (1, 2):
-        whole_strips = replace(device.limits.tuning, tile_columns=2**32)
-        most = tiles * 4096 * x.shape[1]
-        limits = replace(device.limits, software=False, dispatch_elements=most, tuning=whole_strips)
+        limits = replace(of_whole_strips(device.limits), dispatch_elements=tiles * 4096 * x.shape[1])
         monkeypatch.setattr(device, "limits", limits)
         layout = Layout.packed(x.shape)
         problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, layout, layout, axis=0)
