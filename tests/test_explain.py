@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dmlgpu
@@ -145,6 +146,11 @@ def test_text_says_every_pass_and_the_sums() -> None:
         ({"in_place": 1}, ArrayTypeError, "in_place is 1"),
         ({"device": 0}, ArgumentError, "device and profile are both given"),
         ({"operator": "round"}, ArgumentError, "axis is for scans, and operator is 'round': leave it out"),
+        (
+            {"operator": "round", "axis": np.array([0, 1])},
+            ArgumentError,
+            "axis is for scans, and operator is 'round': leave it out",
+        ),
         ({"operator": "round", "dtype": "int8"}, ArgumentError, "dtype is int8, whose elements round to themselves"),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",

@@ -473,7 +473,7 @@ def _check_rounding(element: ElementType, axis: SupportsIndex | None, options: S
     """Refuse elements that have nothing to round, and arguments of scans."""
     if element.kind != "float":
         raise ArgumentError(f"dtype is {element}, whose elements round to themselves: give a floating-point type")
-    usual = {"axis": None} | PLAIN._asdict()
-    for name, value in ({"axis": axis} | options._asdict()).items():
-        if value != usual[name]:
-            raise ArgumentError(f"{name} is for scans, and operator is 'round': leave it out")
+    given = ["axis"] if axis is not None else []
+    given += [name for name, value in options._asdict().items() if value != getattr(PLAIN, name)]
+    if given:
+        raise ArgumentError(f"{given[0]} is for scans, and operator is 'round': leave it out")
