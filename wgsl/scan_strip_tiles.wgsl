@@ -1,7 +1,7 @@
 // Scans each tile of slices that are side by side in memory, from what scan_carries says that it begins with: a
 // workgroup a tile of a strip.
 //
-// For GPUs, where a few columns make too few strips for scan_strips, which has what a strip and its invocations are.
+// For GPUs, where a few columns make too few strips for scan_strips. lib/strip_shape.wgsl has what a strip is.
 // Tiles from the first one on that may be exceptional are written like others, and marked as not written:
 // scan_repair and scan_tiles write them again.
 // Grid: a workgroup of 256 for each tile of each strip; the strips of a tile follow each other.

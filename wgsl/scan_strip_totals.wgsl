@@ -1,7 +1,7 @@
 // Reduces each tile of slices that are side by side in memory to its total, and to what tells whether it may be
 // exceptional: a workgroup a tile of a strip.
 //
-// For GPUs, where a few columns make too few strips for scan_strips, which has what a strip and its invocations are.
+// For GPUs, where a few columns make too few strips for scan_strips. lib/strip_shape.wgsl has what a strip is.
 // Grid: a workgroup of 256 for each tile of each strip; the strips of a tile follow each other.
 // Bindings: 0 params, 1 input (absent in place, for integers), 2 output (not written), 3 state: writes a record for
 // each tile of a slice: of floats 12 words, of integers the accumulators only.

@@ -325,6 +325,23 @@ def _strips(work: Work) -> int:
     return work.count // across * ceil_div(across, width)
 
 
+def _strip_tiles(work: Work) -> int:
+    return _strips(work) * work.tiles
+
+
+def _kernel_of_strips(workgroups: _Count, scratch_words: _Count, steps: _Count) -> Kernel:
+    """Return the row of a kernel that reads strips, which differ in what is a workgroup's and what they keep."""
+    return Kernel(
+        slots=(*_TENSORS, "cells", "run"),
+        accesses=tuple(name for name in ACCESS if name.startswith("cells")),
+        pieces={"element": ("int", "int_packed", "int64", "f16", "f32", "f64"), "run": ("written",)},
+        constants={**_SCAN, "lanes": (4, 8, 16), "columns": (1, 2)},
+        workgroups=workgroups,
+        scratch_words=scratch_words,
+        steps=steps,
+    )
+
+
 def block_slices(work: Work) -> int:
     """Return how many slices a workgroup of scan_blocks takes: those that its invocations have runs for."""
     lanes, length = work.constants["lanes"], work.length
@@ -395,33 +412,9 @@ TABLE: Final[Mapping[str, Kernel]] = {
         scratch_words=lambda w: w.count << w.constants["input_log2_bits"] >> 5,
         steps=_band_steps,
     ),
-    "scan_strips": Kernel(
-        slots=(*_TENSORS, "cells", "run"),
-        accesses=tuple(name for name in ACCESS if name.startswith("cells")),
-        pieces={"element": ("int", "int_packed", "int64", "f16", "f32", "f64"), "run": ("written",)},
-        constants={**_SCAN, "lanes": (4, 8, 16), "columns": (1, 2)},
-        workgroups=_strips,
-        scratch_words=_column_words,
-        steps=_strip_steps,
-    ),
-    "scan_strip_totals": Kernel(
-        slots=(*_TENSORS, "cells", "run"),
-        accesses=tuple(name for name in ACCESS if name.startswith("cells")),
-        pieces={"element": ("int", "int_packed", "int64", "f16", "f32", "f64"), "run": ("written",)},
-        constants={**_SCAN, "lanes": (4, 8, 16), "columns": (1, 2)},
-        workgroups=lambda w: _strips(w) * w.tiles,
-        scratch_words=_tile_words,
-        steps=_strip_tile_steps,
-    ),
-    "scan_strip_tiles": Kernel(
-        slots=(*_TENSORS, "cells", "run"),
-        accesses=tuple(name for name in ACCESS if name.startswith("cells")),
-        pieces={"element": ("int", "int_packed", "int64", "f16", "f32", "f64"), "run": ("written",)},
-        constants={**_SCAN, "lanes": (4, 8, 16), "columns": (1, 2)},
-        workgroups=lambda w: _strips(w) * w.tiles,
-        scratch_words=_tile_words,
-        steps=_strip_tile_steps,
-    ),
+    "scan_strips": _kernel_of_strips(_strips, _column_words, _strip_steps),
+    "scan_strip_totals": _kernel_of_strips(_strip_tiles, _tile_words, _strip_tile_steps),
+    "scan_strip_tiles": _kernel_of_strips(_strip_tiles, _tile_words, _strip_tile_steps),
     "scan_suspects": Kernel(
         slots=_RUNS,
         accesses=_BY_ELEMENT,

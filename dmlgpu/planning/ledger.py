@@ -288,6 +288,11 @@ def _strip(work: Work) -> Iterator[tuple[int, int]]:
             yield slice_, first
 
 
+def _of_strip(work: Work) -> int:
+    """Return the elements of a stretch that an invocation of a strip loads before it uses any."""
+    return RUN * work.constants["columns"] * work.in_cell
+
+
 def _row_words(one: Pass, tensor: str) -> tuple[int, int]:
     """Return how many words strips have in rows that begin anywhere, and how many of these others have a part of."""
     work, params = Work.of(one), one.params
@@ -378,21 +383,21 @@ _ROWS: Final[Mapping[str, _Entry]] = {
         lanes=lambda _: 256,
         starts=_strip,
         words=_strip_words,
-        ahead=lambda w: RUN * w.constants["columns"] * w.in_cell,
+        ahead=_of_strip,
     ),
     "scan_strip_totals": _Entry(
         lanes=lambda _: 256,
         starts=_strip,
         writes=lambda _: 0,
         words=_strip_total_words,
-        ahead=lambda w: RUN * w.constants["columns"] * w.in_cell,
+        ahead=_of_strip,
         span=lambda w: min(TILE, w.length),
     ),
     "scan_strip_tiles": _Entry(
         lanes=lambda _: 256,
         starts=_strip,
         words=_strip_tile_words,
-        ahead=lambda w: RUN * w.constants["columns"] * w.in_cell,
+        ahead=_of_strip,
         span=lambda w: min(TILE, w.length),
     ),
     "scan_suspects": _Entry(lanes=lambda _: 64, starts=None, words=lambda w: (w.count, 0), links=lambda _: 1),

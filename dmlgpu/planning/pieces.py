@@ -303,13 +303,15 @@ def plan_piece(
     chunks, in_place = planner.chunks, planner.in_place
     *preferred, kernel = policy.kernels_of_pieces(problem, in_place)
     for name in preferred:
+        columns = None
         if name == "slices":
             slices = _plan_slices(problem, limits, one_buffer, carries is not None, unfinished)
             if slices is not None:
                 return slices
-            continue
-        is_bands = name == "bands"
-        columns = policy.bands(problem, chunks, in_place) if is_bands else strips_of(problem, limits, chunks, in_place)
+        elif name == "bands":
+            columns = policy.bands(problem, chunks, in_place)
+        else:
+            columns = strips_of(problem, limits, chunks, in_place)
         if columns is not None and math.prod(columns.chunks[:-1]) >= problem.slices:
             return _plan_columns(problem, planner, columns, carries, unfinished)
     plan = plan_problem(problem, limits, one_buffer=one_buffer, kernel=kernel)

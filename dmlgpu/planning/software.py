@@ -154,9 +154,8 @@ class GpuPolicy:
         is_long = problem.axis.size > TILE and problem.slices * problem.axis.size >= _FAR_ELEMENTS
         words = problem.across * problem.element.itemsize // _WORD_BYTES
         is_wide = problem.is_side_by_side and words >= self.tuning.tile_columns
-        if not (is_long and is_wide and can_be_strips(problem, self.limits, in_place)):
-            return False
-        return strip_bytes_in_flight(problem) < _FEW_BYTES
+        is_few = strip_bytes_in_flight(problem) < _FEW_BYTES
+        return is_long and is_wide and is_few and can_be_strips(problem, self.limits, in_place)
 
 
 @dataclass(frozen=True)
