@@ -154,9 +154,13 @@ class Cube:
 
 
 def block_elements(memory: int, source: np.dtype[Any], result: np.dtype[Any]) -> int:
-    """Return how many elements a block may have: four of its inputs and outputs are there, on host and device."""
+    """Return how many elements a block may have: five of its inputs and outputs fit into the memory.
+
+    Two are there on the host, of which one is read ahead and one written behind; one on the device; and one in the
+    memory that transfers go through. The fifth is for what allocators keep.
+    """
     sizes = source.itemsize, result.itemsize
-    return max(1, min(memory // (4 * sum(sizes)), _MOST_BYTES // max(sizes)))
+    return max(1, min(memory // (5 * sum(sizes)), _MOST_BYTES // max(sizes)))
 
 
 def stream(
