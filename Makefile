@@ -97,7 +97,7 @@ test-mesa25: verify-mesa25
 	$(ON_MESA25) $(VENV_BIN)/python -m pytest $(MESA25_TESTS) $(PYTEST_ARGS)
 
 verify-mesa25: setup-test mesa25
-	$(ON_MESA25) $(VENV_BIN)/python -m dmlgpu verify $(VERIFY_ARGS)
+	$(ON_MESA25) $(VENV_BIN)/python -m dmlgpu verify --every-kernel $(VERIFY_ARGS)
 
 test-browser: setup-test chromium
 	$(VENV_BIN)/python scripts/in_browser.py $(VERIFY_ARGS)
@@ -111,7 +111,7 @@ docs: setup-test
 	$(VENV_BIN)/python scripts/docs_site.py build/docs
 
 test-dawn-mesa25: setup-test mesa25
-	$(ON_MESA25) $(VENV_BIN)/python scripts/on_dawn.py dmlgpu verify --jobs 1 $(VERIFY_ARGS)
+	$(ON_MESA25) $(VENV_BIN)/python scripts/on_dawn.py dmlgpu verify --every-kernel --jobs 1 $(VERIFY_ARGS)
 
 matrix: swiftshader setup-test
 	@DMLGPU_ADAPTER=OpenGL $(PYTHON) scripts/set_up.py test

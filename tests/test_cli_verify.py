@@ -19,6 +19,8 @@ from dmlgpu.cli import console, verify
 from dmlgpu.cli.verdict import Verdict, driver_of, reproduction
 from dmlgpu.conformance import Digests, Outcome, Probe, checks, parse, suite
 from dmlgpu.errors import ShaderError
+from dmlgpu.planning.plan import KERNELS
+from dmlgpu.planning.software import policy_of
 from dmlgpu.runtime import wgpu_private
 from dmlgpu.runtime.device import Device
 from dmlgpu.runtime.wgpu_private import implementation
@@ -65,7 +67,7 @@ def end(*_: Any) -> None:
 
 class TestVerdict:
     def test_a_right_device_passes(self, run: Run, few: list[str], device: Device) -> None:
-        status, out, err = run("verify")
+        status, out, err = run("verify", "--every-kernel")
         assert (status, err) == (0, "")
         assert out.startswith(f"dmlgpu {dmlgpu.__version__} on {device.summary}\ndriver: ")
         assert f", through {implementation()} " in " ".join(out.split())
@@ -107,7 +109,7 @@ class TestVerdict:
         self, run: Run, few: list[str], device: Device, broken: None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("VK_DRIVER_FILES", raising=False)
-        status, out, err = run("verify", "--json", "report.json")
+        status, out, err = run("verify", "--every-kernel", "--json", "report.json")
         assert status == 1
         assert f"\n{ONE}\n  at [0, 0] the device has " in out
         assert f"  dmlgpu verify --device '{device.summary}' --case {ONE}\n" in out
@@ -136,7 +138,7 @@ class TestVerdict:
     def test_a_failed_probe_alone_fails(self, run: Run, few: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
         probes = [Probe("a", "fine", True), Probe("b", "broken", False), Probe("c", "a fact", None)]
         monkeypatch.setattr(verify, "probe", lambda device: iter(probes))
-        status, out, err = run("verify")
+        status, out, err = run("verify", "--every-kernel")
         assert status == 1
         assert "PASSED" not in out
         assert "failed probes: b\nFAILED: 3 of 3 cases" in out
@@ -163,9 +165,42 @@ class TestVerdict:
         device.subnormals()
         monkeypatch.setattr(device, "run", fail)
         monkeypatch.setattr(device, "lost", lambda: True)
-        status, out, _ = run("verify")
+        status, out, _ = run("verify", "--every-kernel")
         assert status == 1
         assert f"the device was lost in the case {ONE}; 2 of 3 cases did not run " in f"{' '.join(out.split())} "
+
+    @pytest.mark.parametrize(("taken", "ran"), [(("slices",), 1), (("slices", "lookback"), 3)])
+    def test_kernels_that_are_never_taken_are_left_out(
+        self,
+        run: Run,
+        few: list[str],
+        device: Device,
+        monkeypatch: pytest.MonkeyPatch,
+        taken: tuple[str, ...],
+        ran: int,
+    ) -> None:
+        """By default; two of the three cases are of `lookback`."""
+        monkeypatch.setattr(type(policy_of(device.limits)), "kernels", taken)
+        others = ", ".join(kernel for kernel in KERNELS if kernel not in taken)
+        said = f"not run: kernels that are never taken on this device ({others}): add --every-kernel"
+        for options in ((), ("--every-kernel",), ("--full",), ("--digest", "here.json")):
+            status, out, _ = run("verify", *options)
+            words = " ".join(out.split())
+            assert status == 0
+            assert f"PASSED: {3 if options else ran} of " in words
+            assert (said in words) == (not options)
+            assert max(map(len, out.splitlines())) <= 80
+
+    def test_a_share_without_kernels_that_are_taken_is_refused(
+        self, run: Run, few: list[str], device: Device, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(type(policy_of(device.limits)), "kernels", ())
+        ends = [run("verify", "--share", f"{number}/2") for number in (1, 2)]
+        assert sorted(end.status for end in ends) == [0, 2]
+        (refused,) = (end for end in ends if end.status == 2)
+        assert "the share has only cases of kernels that this device never takes: add --every-kernel" in one_line(
+            refused.err
+        )
 
     def test_processes_find_the_same(self, run: Run, few: list[str]) -> None:
         status, out, _ = run("verify", "--jobs", "3", "--digest", "several.json")
@@ -186,7 +221,7 @@ class TestVerdict:
 
     def test_a_process_that_ends_fails_the_run(self, run: Run, few: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(checks, "_check_group", end)
-        status, out, _ = run("verify", "--jobs", "2")
+        status, out, _ = run("verify", "--every-kernel", "--jobs", "2")
         assert status == 1
         said = " ".join(out.split())
         assert (
@@ -251,10 +286,10 @@ class TestVerdict:
     def test_where_there_is_no_terminal_lines_say_what_is_done_and_compiled(
         self, run: Run, few: list[str], monkeypatch: pytest.MonkeyPatch, jobs: int
     ) -> None:
-        assert run("verify").err == ""  # it has few cases
+        assert run("verify", "--every-kernel").err == ""  # it has few cases
         monkeypatch.setattr(console, "_WORTH_SAYING", 3)
         monkeypatch.setattr(console, "_LINE_SECONDS", 0.0)
-        status, _, err = run("verify", "--jobs", str(jobs))
+        status, _, err = run("verify", "--every-kernel", "--jobs", str(jobs))
         assert status == 0
         lines = [re.sub(r", about \d+ (s|min) left", "", line) for line in err.splitlines()]
         steps = [f"compiling {ONE}", f"compiling {OTHER}", f"running {TINY}"]
@@ -263,7 +298,7 @@ class TestVerdict:
         expected += [f"{i} of 3 cases: {step}" for i, step in enumerate([*said, "done"])]
         assert lines == [f"dmlgpu: note: {line}" for line in expected]
         monkeypatch.setattr(console, "_LINE_SECONDS", float("inf"))
-        assert run("verify").err == "dmlgpu: note: 0 of 3 cases: compiling and running probes\n"
+        assert run("verify", "--every-kernel").err == "dmlgpu: note: 0 of 3 cases: compiling and running probes\n"
 
 
 def arguments(*options: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -19,6 +20,7 @@ from dmlgpu.planning.kernels import TABLE, check_pass
 from dmlgpu.planning.params import PARAMS, uniforms
 from dmlgpu.planning.plan import KERNELS, any_placement, plan_problem
 from dmlgpu.planning.problem import Operator, scan_problem
+from dmlgpu.planning.software import GpuPolicy, SoftwarePolicy, policy_of
 from dmlgpu.planning.windows import Limits
 
 from .harness import changed
@@ -46,6 +48,19 @@ def changed(one: Pass, slots: dict[str, str] | None = None, constants: dict[str,
     found, values = dict(one.pipeline.slots) | (slots or {}), dict(one.pipeline.constants) | (constants or {})
     pipeline = replace(one.pipeline, slots=tuple(found.items()), constants=tuple(values.items()))
     return replace(one, pipeline=pipeline)
+
+
+_OF_GPUS = {"scan_rows", "scan_lookback", "scan_tiles", "scan_strips", "scan_strip_tiles", "scan_blocks"}
+_OF_SOFTWARE = {
+    "scan_serial_totals",
+    "scan_serial_tiles",
+    "scan_packed",
+    "scan_columns",
+    "scan_bands",
+    "scan_bands_exact",
+}
+ONLY_BY = {GpuPolicy: _OF_SOFTWARE, SoftwarePolicy: _OF_GPUS}
+"""Kernels that are never in a plan of a policy's choice."""
 
 
 def test_there_is_a_row_for_every_kernel() -> None:
@@ -77,6 +92,25 @@ def test_every_plan_of_the_conformance_cases_keeps_to_the_table(limits: Limits) 
             # Without it the shader cannot be put together.
             with pytest.raises(ShaderError, match=f"nothing fills the slot <{slot}>"):
                 texts(key.kernel, {name: piece for name, piece in slots.items() if name != slot})
+
+
+@pytest.mark.parametrize("name", ["gpu", "lavapipe", "opengl"])
+def test_no_way_is_taken_but_those_that_the_policy_names(name: str) -> None:
+    """`dmlgpu verify` leaves out the others: neither their kernels nor those behind them are in a plan."""
+    limits = LIMITS[name]
+    policy, taken = policy_of(limits), set[str]()
+    for length, slices in product((1, 16, 17, 256, 257, 4096, 4097, 20_000, 2**20, 2**24), (1, 2, 64, 600, 5000)):
+        for shape, axis in (((slices, length), 1), ((length, slices), 0)):
+            for element, one_buffer in product(("uint8", "float16", "float32", "int64", "float64"), (False, True)):
+                if slices * length <= 2**26:
+                    layout = Layout.packed(shape)
+                    problem = scan_problem(by_name(element), Operator.SUM, layout, layout, axis)
+                    taken.add(policy.kernel(problem, one_buffer).kernel)
+                    taken |= set(policy.kernels_of_pieces(problem, one_buffer)) - {"bands"}
+                    passes = plan_problem(problem, limits, one_buffer=one_buffer).passes
+                    kernels = {one.pipeline.kernel for one in passes}
+                    assert not kernels & ONLY_BY[type(policy)]
+    assert taken == set(policy.kernels)
 
 
 def test_the_copies_keep_to_the_table() -> None:

@@ -15,7 +15,7 @@ from dmlgpu.bench.results import Result, ratios, summarize
 from dmlgpu.bench.rows import Row
 from dmlgpu.bench.runner import Options, Runner
 from dmlgpu.bench.tune import tune
-from dmlgpu.cli.verify import default_jobs, verified
+from dmlgpu.cli.verify import default_jobs, taken_cases, verified
 from dmlgpu.conformance import share, suite
 from dmlgpu.runtime.adapters import ENVIRONMENT_VARIABLE
 from dmlgpu.runtime.device import Device
@@ -63,7 +63,7 @@ class Task:
 
 
 def _verify(task: Task) -> Steps:
-    cases = list(suite(full=False))
+    cases = taken_cases(task.device, suite())
     task.say(f"{len(cases)} cases")
     mixed = [case for part in range(_PARTS) for case in share(cases, part, _PARTS)]
     jobs = default_jobs(task.device, len(mixed))

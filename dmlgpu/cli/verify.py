@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import dmlgpu
 
+from ..bench.tables import wrapped
 from ..conformance import (
     Case,
     Digests,
@@ -28,6 +29,8 @@ from ..conformance import (
 )
 from ..conformance.digests import REFERENCE
 from ..errors import ArgumentError, DeviceReleasedError, counted
+from ..planning.plan import KERNELS
+from ..planning.software import policy_of
 from .console import CommandError, Progress, note, one_line, say, warn
 from .files import check_outputs
 from .raw_files import check_input
@@ -37,7 +40,7 @@ from .verdict import Verdict, driver_of, reproduction
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["add_arguments", "chosen_cases", "default_jobs", "run", "verified", "verify_device"]
+__all__ = ["add_arguments", "chosen_cases", "default_jobs", "run", "taken_cases", "verified", "verify_device"]
 
 _DESCRIPTION = """\
 Run the conformance cases on this device and compare every bit with the
@@ -64,6 +67,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.description = _DESCRIPTION
     parser.add_argument(
         "--full", action="store_true", help="run all cases, large ones too, instead of those of a minute or so"
+    )
+    parser.add_argument(
+        "--every-kernel",
+        action="store_true",
+        help="also run the cases of kernels that no plan takes on such a device, as --full and --digest do",
     )
     parser.add_argument(
         "--case",
@@ -119,7 +127,28 @@ def run(arguments: Namespace) -> int:
         return _reference(cases, Path(arguments.digest))
     from ..runtime.device import resolve_device
 
-    return verify_device(resolve_device(arguments.device), cases, arguments)
+    device = resolve_device(arguments.device)
+    if not _leaves_out(arguments):
+        return verify_device(device, cases, arguments)
+    cases = taken_cases(device, cases)
+    if not cases:
+        raise CommandError("the share has only cases of kernels that this device never takes: add --every-kernel")
+    status = verify_device(device, cases, arguments)
+    others = [kernel for kernel in KERNELS if kernel not in policy_of(device.limits).kernels]
+    say(wrapped(f"not run: kernels that are never taken on this device ({', '.join(others)}): add --every-kernel"))
+    return status
+
+
+def _leaves_out(arguments: Namespace) -> bool:
+    """Whether cases of kernels that the device never takes are left out: digests are of the same cases everywhere."""
+    asked = arguments.every_kernel or arguments.full
+    return not asked and arguments.case is None and arguments.digest is None
+
+
+def taken_cases(device: Device, cases: Iterable[Case]) -> list[Case]:
+    """Return the cases but for those of kernels that no plan takes on a device."""
+    taken = policy_of(device.limits).kernels
+    return [case for case in cases if case.kernel is None or case.kernel in taken]
 
 
 def verify_device(device: Device, cases: Sequence[Case], arguments: Namespace) -> int:
@@ -155,6 +184,7 @@ def _check(arguments: Namespace) -> None:
         "--device": arguments.device is not None,
         "--case": arguments.case is not None,
         "--full": arguments.full,
+        "--every-kernel": arguments.every_kernel,
         "--share": arguments.share is not None,
         "--jobs": arguments.jobs is not None,
         "--digest": arguments.digest is not None,

@@ -67,6 +67,8 @@ class GpuPolicy:
 
     limits: Limits
 
+    kernels: ClassVar[tuple[str, ...]] = ("slices", "rows", "lookback", "strips", "strip_tiles")
+    """The ways to scan that are ever taken."""
     copy_stride = 64
     """Vectors between those of an invocation, in kernels that only move them: neighbours read neighbours."""
     least_columns: ClassVar[int | None] = None
@@ -162,6 +164,7 @@ class GpuPolicy:
 class SoftwarePolicy(GpuPolicy):
     """What a driver on a CPU takes."""
 
+    kernels: ClassVar[tuple[str, ...]] = ("slices", "serial")
     copy_stride = 1
     least_columns: ClassVar[int | None] = _WORKGROUP
 
