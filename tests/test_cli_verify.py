@@ -182,7 +182,7 @@ class TestVerdict:
         """By default; two of the three cases are of `lookback`."""
         monkeypatch.setattr(type(policy_of(device.limits)), "kernels", taken)
         others = ", ".join(kernel for kernel in KERNELS if kernel not in taken)
-        said = f"not run: kernels that are never taken on this device ({others}): add --every-kernel"
+        said = f"not run: kernels that are never taken on this device ({others}): --every-kernel"
         for options in ((), ("--every-kernel",), ("--full",), ("--digest", "here.json")):
             status, out, _ = run("verify", *options)
             words = " ".join(out.split())
@@ -190,6 +190,8 @@ class TestVerdict:
             assert f"PASSED: {3 if options else ran} of " in words
             assert (said in words) == (not options)
             assert max(map(len, out.splitlines())) <= 80
+        assert run("verify", "--json", "report.json").status == 0
+        assert ", ".join(json.loads(Path("report.json").read_text())["left_out"]) == others
 
     def test_a_share_without_kernels_that_are_taken_is_refused(
         self, run: Run, few: list[str], device: Device, monkeypatch: pytest.MonkeyPatch

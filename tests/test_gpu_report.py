@@ -52,6 +52,7 @@ FOUND = {
         "cases": int,
         "planned": int,
         "stopped": ANY_TEXT,
+        "left_out": [TEXT],
         "verdicts": [{"type": TEXT, "operator": TEXT, "cases": int, "different": int}],
         "differences": [{"case": TEXT, "difference": TEXT}],
     },

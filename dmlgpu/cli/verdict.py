@@ -63,6 +63,8 @@ class Verdict:
         Why not all cases ran.
     driver : str
         What `driver_of` says.
+    left_out : sequence of str
+        Kernels of which no case ran, because they are never taken on the device.
     """
 
     device: str
@@ -72,6 +74,7 @@ class Verdict:
     seconds: float
     stopped: str | None = None
     driver: str = ""
+    left_out: Sequence[str] = ()
 
     @property
     def different(self) -> list[Outcome]:
@@ -113,6 +116,9 @@ class Verdict:
         if self.stopped is not None:
             left = f"{self.planned - len(self.outcomes)} of {self.planned} cases did not run"
             lines.append(wrapped(f"{self.stopped}; {left}"))
+        if self.left_out:
+            kernels = ", ".join(self.left_out)
+            lines.append(wrapped(f"not run: kernels that are never taken on this device ({kernels}): --every-kernel"))
         failed = [probe.name for probe in self.probes if probe.passed is False]
         if failed:
             lines.append(wrapped(f"failed probes: {', '.join(failed)}"))
@@ -160,6 +166,7 @@ class Verdict:
             "probes": [asdict(probe) for probe in self.probes],
             "cases": len(self.outcomes),
             "stopped": self.stopped,
+            "left_out": list(self.left_out),
             "verdicts": [
                 {"type": dtype, "operator": column, "cases": every, "different": every - right}
                 for dtype, cells in self.cells().items()

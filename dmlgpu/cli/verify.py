@@ -6,13 +6,13 @@ import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dmlgpu
 
-from ..bench.tables import wrapped
 from ..conformance import (
     Case,
     Digests,
@@ -40,7 +40,7 @@ from .verdict import Verdict, driver_of, reproduction
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["add_arguments", "chosen_cases", "default_jobs", "run", "taken_cases", "verified", "verify_device"]
+__all__ = ["add_arguments", "chosen_cases", "default_jobs", "never_taken", "run", "taken_cases", "verified", "verify_device"]
 
 _DESCRIPTION = """\
 Run the conformance cases on this device and compare every bit with the
@@ -133,10 +133,7 @@ def run(arguments: Namespace) -> int:
     cases = taken_cases(device, cases)
     if not cases:
         raise CommandError("the share has only cases of kernels that this device never takes: add --every-kernel")
-    status = verify_device(device, cases, arguments)
-    others = [kernel for kernel in KERNELS if kernel not in policy_of(device.limits).kernels]
-    say(wrapped(f"not run: kernels that are never taken on this device ({', '.join(others)}): add --every-kernel"))
-    return status
+    return verify_device(device, cases, arguments)
 
 
 def _leaves_out(arguments: Namespace) -> bool:
@@ -145,15 +142,22 @@ def _leaves_out(arguments: Namespace) -> bool:
     return not asked and arguments.case is None and arguments.digest is None
 
 
+def never_taken(device: Device) -> list[str]:
+    """Return the kernels that no plan takes on a device."""
+    return [kernel for kernel in KERNELS if kernel not in policy_of(device.limits).kernels]
+
+
 def taken_cases(device: Device, cases: Iterable[Case]) -> list[Case]:
     """Return the cases but for those of kernels that no plan takes on a device."""
-    taken = policy_of(device.limits).kernels
-    return [case for case in cases if case.kernel is None or case.kernel in taken]
+    others = never_taken(device)
+    return [case for case in cases if case.kernel not in others]
 
 
 def verify_device(device: Device, cases: Sequence[Case], arguments: Namespace) -> int:
     """Verify a device, say what was found, and write the files that are asked for; return the exit status."""
     verdict = verified(device, cases, probing=arguments.case is None, jobs=_jobs(arguments, device, len(cases)))
+    if _leaves_out(arguments):
+        verdict = replace(verdict, left_out=never_taken(device))
     if arguments.case is not None and len(verdict.outcomes) <= _SHOWN_DIGESTS:
         for outcome in verdict.outcomes:
             state = "different" if outcome.difference else "the reference's bits"
