@@ -40,7 +40,16 @@ from .verdict import Verdict, driver_of, reproduction
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["add_arguments", "chosen_cases", "default_jobs", "never_taken", "run", "taken_cases", "verified", "verify_device"]
+__all__ = [
+    "add_arguments",
+    "chosen_cases",
+    "default_jobs",
+    "never_taken",
+    "run",
+    "taken_cases",
+    "verified",
+    "verify_device",
+]
 
 _DESCRIPTION = """\
 Run the conformance cases on this device and compare every bit with the
