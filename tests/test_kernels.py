@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
 import pytest
 
 from dmlgpu import shaders
@@ -111,6 +112,25 @@ def test_no_way_is_taken_but_those_that_the_policy_names(name: str) -> None:
                     kernels = {one.pipeline.kernel for one in passes}
                     assert not kernels & ONLY_BY[type(policy)]
     assert taken == set(policy.kernels)
+
+
+@pytest.mark.parametrize("element", ["uint8", "float16", "float32", "int64"])
+def test_plans_keep_to_the_table_however_they_are_cut(element: str) -> None:
+    """Also where a window is a single column or row wide, and so has a dimension less."""
+    random, passes = np.random.default_rng(4), 0
+    for _ in range(400):
+        sizes = ([1, 2, 3], [17, 130], [1, 3, 65, 513, 1025, 2049])
+        shape = tuple(int(random.choice(some)) for some in sizes)
+        axis, one_buffer = int(random.choice([0, 1, 1, 1, 2])), bool(random.integers(2))
+        most = max(2**12, int(random.uniform(0.2, 1.1) * np.prod(shape)))
+        limits = replace(LIMITS["gpu" if random.integers(2) else "lavapipe"], dispatch_elements=most)
+        layout = Layout.packed(shape)
+        problem = scan_problem(by_name(element), Operator.SUM, layout, layout, axis)
+        kernel = None if random.integers(2) else str(random.choice(KERNELS))
+        for one in plan_problem(problem, limits, one_buffer=one_buffer, kernel=kernel).passes:
+            check_pass(one)
+            passes += 1
+    assert passes > 800
 
 
 def test_the_copies_keep_to_the_table() -> None:

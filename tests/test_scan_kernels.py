@@ -489,6 +489,24 @@ def test_unaligned_strips(device: Device, dtype: str, way: str, monkeypatch: pyt
             check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=target, target=target)
 
 
+@pytest.mark.parametrize("kernel", ["strips", "strip_tiles"])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float16"])
+def test_windows_that_are_a_single_column_wide(
+    device: Device, dtype: str, kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their neighbours are far away: they lose the dimension of columns, and another one is innermost."""
+    limits = changed(device.limits, software=False, dispatch_elements=40_000)
+    monkeypatch.setattr(device, "limits", limits)
+    layout = Layout.packed((4, 17, 1025))
+    problem = scan_problem(dtypes.by_name(dtype), Operator.SUM, layout, layout, 1)
+    passes = plan_problem(problem, limits, kernel=kernel).passes
+    assert passes[0].pipeline.kernel == ("scan_strips" if kernel == "strips" else "scan_strip_totals")
+    assert passes[-1].params["rank"] == 1
+    assert passes[-1].params["count"] == 4
+    for exclusive, reverse in product((False, True), repeat=2):
+        check_scan(device, numbers(layout.sizes, dtype), "sum", 1, exclusive=exclusive, reverse=reverse, kernel=kernel)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32", "float64", "int64"])
 def test_strips_of_any_width(device: Device, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Elements of whole words, at any stride of columns and rows."""

@@ -560,6 +560,9 @@ def check_pass(one: Pass) -> None:
         faults.append(f"grid {one.grid} for {workgroups} workgroups")
     if one.state_bytes != 4 * kernel.scratch_words(work):
         faults.append(f"{one.state_bytes} bytes of scratch memory instead of {4 * kernel.scratch_words(work)}")
+    steps = tuple(int(one.params[f"{tensor}_strides"][0]) for tensor in ("input", "output"))
+    if work.is_unaligned and work.fields["across"] > 1 and steps != (1, 1):
+        faults.append(f"rows of {work.fields['across']} columns that are {steps} apart")
     if faults:
         raise ValueError(f"{one.pipeline.kernel} with {'; '.join(faults)}")
 

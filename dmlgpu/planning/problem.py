@@ -30,10 +30,10 @@ __all__ = [
     "RoundingMode",
     "ScanOptions",
     "ScanProblem",
-    "across",
     "check_monotone",
     "check_precision",
     "convert_problem",
+    "in_a_row",
     "is_side_by_side",
     "problem_of",
     "round_problem",
@@ -143,9 +143,13 @@ def is_side_by_side(batch: Sequence[Dimension], axis: Dimension) -> bool:
     return bool(batch) and abs(batch[-1].output_stride) < abs(axis.output_stride)
 
 
-def across(batch: Sequence[Dimension]) -> int:
-    """Return how many slices of a problem, or of a part of it, are neighbours in memory before a gap."""
-    return batch[-1].size if batch else 1
+def in_a_row(batch: Sequence[Dimension]) -> int:
+    """Return how many slices of a window follow each other without any gap.
+
+    A window that is a single column wide has lost the dimension of columns: its innermost one is another.
+    """
+    is_dense = bool(batch) and (batch[-1].input_stride, batch[-1].output_stride) == (1, 1)
+    return batch[-1].size if is_dense else 1
 
 
 @dataclass(frozen=True)
@@ -218,7 +222,7 @@ class ScanProblem:
     @property
     def across(self) -> int:
         """How many slices are neighbours in memory before a gap, where slices are side by side."""
-        return across(self.batch)
+        return self.batch[-1].size if self.batch else 1
 
     def is_in_words(self, float64: bool) -> bool:
         """Whether elements are computed on 32-bit words, for a device that may have 64-bit floats."""

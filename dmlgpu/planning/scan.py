@@ -13,7 +13,7 @@ from ..layout import ceil_div
 from .columns import Columns, strip_tiles_of, strips_of
 from .dispatch import BoundWindow, Pass, Planner
 from .kernels import DEAR_ELEMENTS, LOOKBACK_HEADER_WORDS, PROGRESS_WORDS, lookback_slice_words, tile_slice_words
-from .problem import Operator, Precision, ScanProblem, across, is_side_by_side
+from .problem import Operator, Precision, ScanProblem, in_a_row, is_side_by_side
 from .software import policy_of
 from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Window, windows
 
@@ -82,7 +82,7 @@ class ScanPlanner(Planner):
             "exclusive": int(self.problem.exclusive),
             "tiles": ceil_div(window.axis.size, TILE),
             "side_by_side": int(is_side_by_side(window.batch, window.axis)),
-            "across": across(window.batch),
+            "across": in_a_row(window.batch),
         }
 
     def passes(self, kernel: str | None = None, withhold_every: int = 0) -> Iterator[Pass]:

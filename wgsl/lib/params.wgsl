@@ -28,7 +28,7 @@ struct Params {
     turn_tiles: u32,            // of scan_repair: the tiles of a turn
     after_lookback: u32,        // of scan_repair: 1, it follows scan_lookback
     side_by_side: u32,          // of scan_serial_*: 1 where neighbours in memory belong to different slices
-    across: u32,                // of scan_strips: slices whose elements are neighbours in memory, before a gap
+    across: u32,                // of strips: slices whose elements follow each other without any gap
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
