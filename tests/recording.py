@@ -22,16 +22,17 @@ __all__ = ["Access", "record"]
 _ACCESS = re.compile(r"(?:(atomic\w+)\(&)?\b((?:input|output)_(?:words|pairs|quads)|state)\[")
 _LOADS = re.compile(r"^(fn (?:load_run|load_lane|load_rows|take_item)\(.*\{)$", re.MULTILINE)
 """Where an invocation uses what it has loaded, or is about to load the next run."""
-_READS = {None, "atomicLoad", "atomicOr", "atomicAdd", "atomicMax", "atomicMin"}
+_READS = {None, "atomicLoad", "poll", "atomicOr", "atomicAdd", "atomicMax", "atomicMin"}
 _WRITES = {"=", "atomicStore", "atomicExchange", "atomicXor", "atomicAdd", "atomicMax", "atomicMin"}
 _NOTES = """
 @group(1) @binding(0) var<storage, read_write> noted: array<atomic<u32>>;
 var<private> noted_by: vec2<u32>;
+var<private> noted_barriers: u32;
 fn note(site: u32, index: u32) -> u32 {
     let at = atomicAdd(&noted[0], 1u) * 3u + 1u;
     if (at + 2u < arrayLength(&noted)) {
         atomicStore(&noted[at], noted_by.x);
-        atomicStore(&noted[at + 1u], (noted_by.y << 8u) | site);
+        atomicStore(&noted[at + 1u], (noted_barriers << 16u) | (noted_by.y << 8u) | site);
         atomicStore(&noted[at + 2u], index);
     }
     return index;
@@ -47,8 +48,18 @@ class Site:
 
     number: int
     name: str
-    reads: bool
-    writes: bool
+    how: str | None
+    """An atomic function, "=" for a store, "poll" for what reads by an atomic function, or None for a load."""
+
+    @property
+    def reads(self) -> bool:
+        """Whether it reads, as far as traffic is concerned."""
+        return self.how in _READS
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes, as far as traffic is concerned."""
+        return self.how in _WRITES
 
     @property
     def unit(self) -> int:
@@ -58,11 +69,12 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An access to memory, at a byte of a binding."""
+    """An access to memory, at a byte of a binding, behind so many storage barriers."""
 
     site: Site
     workgroup: int
     lane: int
+    barriers: int
     place: int
 
 
@@ -76,17 +88,23 @@ def _end_of(text: str, begin: int) -> int:
     raise AssertionError("an open bracket")
 
 
-def noting(source: str) -> tuple[str, list[Site]]:
-    """Return a shader that notes what it accesses, and the sites that it notes by their numbers."""
-    sites: list[Site] = [Site(0, "", False, False)]
+def noting(source: str, *, tensors: bool = True) -> tuple[str, list[Site]]:
+    """Return a shader that notes what it accesses, `tensors` or not, and the sites that it notes by their numbers."""
+    sites: list[Site] = [Site(0, "", "")]
     out, at = "", 0
     source = _LOADS.sub(r"\1 _ = note(0u, 0u);", source)
+    source = re.sub(r"const DELAY = \d+u;", "const DELAY = 2u;", source)  # each turn of it would be noted
+    source = source.replace("storageBarrier();", "storageBarrier(); noted_barriers += 1u;")
     for match in _ACCESS.finditer(source):
+        if match[2] != "state" and not tensors:
+            continue
         end = _end_of(source, match.end())
         rest = source[end + 1 : end + 4].lstrip()
         is_store = match[1] is None and rest.startswith("=") and not rest.startswith("==")
         how = "=" if is_store else match[1]
-        site = Site(len(sites), match[2], how in _READS, how in _WRITES)
+        if how == "atomicOr" and source.startswith(", 0u)", end + 1):
+            how = "poll"
+        site = Site(len(sites), match[2], how)
         assert site.reads or site.writes, match[0]
         sites.append(site)
         if match.start() < at:
@@ -106,23 +124,31 @@ def noting(source: str) -> tuple[str, list[Site]]:
 
 
 def record(
-    device: Device, plan: Plan, source: NDArray[np.uint8], target: NDArray[np.uint8] | None
+    device: Device,
+    plan: Plan,
+    source: NDArray[np.uint8],
+    target: NDArray[np.uint8] | None,
+    *,
+    tensors: bool = True,
 ) -> Iterator[tuple[Pass, list[Access]]]:
-    """Run a plan over the bytes of its buffers, or of its only one; yield each pass with its accesses."""
+    """Run a plan over the bytes of its buffers, or of its only one; yield each pass with its accesses.
+
+    Without `tensors`, with those to scratch memory alone.
+    """
     gpu = device.gpu_device
     with device.lock:
         read = gpu.create_buffer_with_data(data=source, usage=_STORAGE)
         written = read if target is None else gpu.create_buffer_with_data(data=target, usage=_STORAGE)
         state = gpu.create_buffer(size=max(256, plan.state_bytes), usage=_STORAGE)
         for one in plan.passes:
-            yield one, list(_accesses(gpu, one, {1: read, 2: written, 3: state}))
+            yield one, list(_accesses(gpu, one, {1: read, 2: written, 3: state}, tensors))
         for buffer in {id(each): each for each in (read, written, state)}.values():
             buffer.destroy()
 
 
 @lru_cache(maxsize=64)
-def _pipeline(gpu: Any, key: PipelineKey) -> tuple[object, Sequence[Any], list[Site]]:
-    code, sites = noting(shaders.resolve(key.kernel, dict(key.slots)).source)
+def _pipeline(gpu: Any, key: PipelineKey, tensors: bool) -> tuple[object, Sequence[Any], list[Site]]:
+    code, sites = noting(shaders.resolve(key.kernel, dict(key.slots)).source, tensors=tensors)
     stage = wgpu.ShaderStage.COMPUTE
     layouts = [
         gpu.create_bind_group_layout(
@@ -141,8 +167,8 @@ def _pipeline(gpu: Any, key: PipelineKey) -> tuple[object, Sequence[Any], list[S
     return pipeline, layouts, sites
 
 
-def _accesses(gpu: Any, one: Pass, buffers: Mapping[int, Any]) -> Iterator[Access]:
-    pipeline, layouts, sites = _pipeline(gpu, one.pipeline)
+def _accesses(gpu: Any, one: Pass, buffers: Mapping[int, Any], tensors: bool) -> Iterator[Access]:
+    pipeline, layouts, sites = _pipeline(gpu, one.pipeline, tensors)
     uniforms = gpu.create_buffer_with_data(data=one.uniforms, usage=wgpu.BufferUsage.UNIFORM)
     notes = gpu.create_buffer(size=4 * (1 + 3 * _MOST), usage=_STORAGE)
     parts = {0: (uniforms, 0, len(one.uniforms))}
@@ -176,4 +202,4 @@ def _accesses(gpu: Any, one: Pass, buffers: Mapping[int, Any]) -> Iterator[Acces
     uniforms.destroy()
     for workgroup, who, index in zip(words[::3], words[1::3], words[2::3], strict=True):
         site = sites[who & 255]
-        yield Access(site, workgroup, who >> 8, index * site.unit)
+        yield Access(site, workgroup, (who >> 8) & 255, who >> 16, index * site.unit)

@@ -90,4 +90,5 @@ fn find_bases(lane: u32, slice: u32) {
         set_state_word(slice_word(slice) + SUSPECT, atomicLoad(&suspect));
         set_state_word(slice_word(slice) + ABSORBED, NO_TILE);
     }
+    storageBarrier(); // other invocations may store the same words
 }
