@@ -316,6 +316,13 @@ def test_devices_that_cannot_be_sent_to_workers(device: dmlgpu.Device) -> None:
             dmlgpu.cumulative_sum(da.ones(9000, chunks=2000), device=wrong)
 
 
+def test_a_rounding_in_another_byte_order_says_what_it_gives() -> None:
+    lazy = dmlgpu.round(da.from_array(np.array([0.5, 1.5, 2.5], ">f4"), chunks=2))
+    assert lazy.dtype.isnative
+    assert lazy.compute().dtype == lazy.dtype == np.float32
+    assert lazy.compute().tolist() == [0, 2, 2]
+
+
 def test_a_rounding_of_bool_is_refused_before_it_is_computed() -> None:
     with pytest.raises(ArrayTypeError, match=r"^x has dtype bool, which has nothing to round"):
         dmlgpu.round(da.ones(9000, dtype=bool))

@@ -285,6 +285,16 @@ def test_wrong_arguments(gpu: Any, change: dict[str, Any], error: type[Exception
     check_works(gpu)
 
 
+@pytest.mark.parametrize(("dtype", "size", "length"), [("uint8", 7, 7), ("uint8", 5001, 5001), ("float16", 6, 3)])
+def test_a_buffer_that_ends_inside_a_word(gpu: Any, dtype: str, size: int, length: int) -> None:
+    """Its last elements are refused, and those before are taken."""
+    buffer = gpu.create_buffer(size=size, usage=STORAGE)
+    with pytest.raises(ArgumentError, match=f"elements lie in bytes 0 to {size}, .* a size that is a multiple of 4"):
+        dmlgpu.from_wgpu(buffer, length, dtype)
+    before = dmlgpu.from_wgpu(buffer, length - size % 4 // np.dtype(dtype).itemsize, dtype)
+    assert not dmlgpu.cumulative_sum(before, dtype=dtype).numpy().any()
+
+
 def test_a_buffer_of_another_kind_or_device(gpu: Any, device: dmlgpu.Device) -> None:
     with pytest.raises(ArgumentError, match=r"has usage UNIFORM; create it with wgpu.BufferUsage.STORAGE too"):
         dmlgpu.from_wgpu(gpu.create_buffer(size=64, usage=wgpu.BufferUsage.UNIFORM), 4, "int32")

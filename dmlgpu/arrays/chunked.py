@@ -64,7 +64,8 @@ def round_chunks(x: dask.array.Array, mode: str, out: object, device: Any) -> da
     """Return the rounding of each chunk by itself."""
     check_chunks(x, device)
     _no_out(out)
-    return x.map_blocks(_round, mode=mode, device=device, dtype=x.dtype, meta=np.empty((0,) * x.ndim, x.dtype))
+    native = x.dtype.newbyteorder("=")
+    return x.map_blocks(_round, mode=mode, device=device, dtype=native, meta=np.empty((0,) * x.ndim, native))
 
 
 def _round(chunk: NDArray[Any], mode: Any, device: str | int | None) -> Any:

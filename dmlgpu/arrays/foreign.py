@@ -62,8 +62,8 @@ def from_wgpu(
     ArrayTypeError
         If `buffer` is no wgpu.GPUBuffer or on another device, or no element type has this dtype.
     ArgumentError
-        If elements lie outside the buffer, a position is no multiple of the element size, or the buffer has no usage
-        STORAGE or is mapped.
+        If elements lie outside the buffer or in a last part of less than 4 bytes, a position is no multiple of the
+        element size, or the buffer has no usage STORAGE or is mapped.
     ReleasedArrayError, DeviceReleasedError
         If the buffer, or its device, was destroyed.
 
@@ -99,6 +99,11 @@ def from_wgpu(
         raise ArgumentError(
             f"elements of shape {sizes} with strides {shown(strides)} and offset {shown(offset)} "
             f"lie in bytes {shown(low)} to {shown(high)} while buffer has {memory.nbytes}; make them lie inside"
+        )
+    if high > memory.nbytes // 4 * 4:
+        raise ArgumentError(
+            f"elements lie in bytes {low} to {high}, and shaders take words of 4 bytes, while buffer has "
+            f"{memory.nbytes}: create it with a size that is a multiple of 4"
         )
     return DeviceArray(Tensor(memory, element, layout))
 

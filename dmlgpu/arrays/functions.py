@@ -120,7 +120,9 @@ def cumulative_sum(
     reverse : bool, default False
         Whether to sum from the highest index to the lowest.
     out : ndarray or DeviceArray, optional
-        Where to put the result: of the same kind as `x`, with the result's dtype and shape. Any strides will do that
+        Where to put the result: of the same kind as `x`, with the result's shape and dtype. Without `dtype`, elements
+        are converted to the dtype of `out` before they are combined: floats lose their fractions where it is one of
+        integers, while NumPy cuts sums. Any strides will do that
         give each element its own place; what lies between the elements is left as it is. It may overlap `x`.
     device : Device, str, int or None
         An open device, or which adapter to open: part of its summary, or its index. None is the device of `x`, or
