@@ -134,16 +134,13 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     _ = finish_tile(lane, has_base_at(at.before, at), base_at(at.before, at), count);
     ends[lane] = end_of_lane();
     workgroupBarrier();
-    if (lane == LANES - 1u) {
-        // By the invocation that stored the class: barriers of workgroups do not order accesses to storage.
+    if (lane == LANES - 1u) { // which has stored the class: no barrier of a workgroup orders storage
         atomicOr(&state[tile_word(at.slice, at.tile) + TILE_CLASS], IS_WRITTEN);
     }
-    if (lane == 0u) {
-        if (params.suspend == 1u && at.tile + 1u == params.tiles) {
-            let tiles = (start.tiles + at.tile) % FANOUT;
-            let carry = Carry(s, folds[at.before], identity(), tiles, has_s);
-            store_carry(carry_after_word(at.slice), carry_on(carry, total_of_tile, ends[LANES - 1u]));
-        }
+    if (lane == 0u && params.suspend == 1u && at.tile + 1u == params.tiles) {
+        let tiles = (start.tiles + at.tile) % FANOUT;
+        let carry = Carry(s, folds[at.before], identity(), tiles, has_s);
+        store_carry(carry_after_word(at.slice), carry_on(carry, total_of_tile, ends[LANES - 1u]));
     }
     var before = before_tile;
     if (lane > 0u) {
