@@ -466,6 +466,25 @@ def test_the_memory_stays_below_its_limit_in_other_formats(tmp_path: Path, kind:
     assert peaks[1] - peaks[0] <= (32 << 20) + pages
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems count in other ways")
+@pytest.mark.parametrize("kind", ["parquet"])
+def test_a_small_file_of_many_rows_goes_block_by_block(tmp_path: Path, kind: str) -> None:
+    """A dictionary makes any number of equal cells a few bytes, and a digit is a byte."""
+    peaks = []
+    for rows, mebibytes in ((9000, 1), (1 << 23, 64)):
+        source = f"x.{kind}"
+        if kind == "csv":
+            (tmp_path / source).write_text("1\n" * rows)
+        else:
+            pq.write_table(pa.table({"x": np.ones(rows), "y": np.ones(rows)}), tmp_path / source)
+            assert (tmp_path / source).stat().st_size < 1 << 20
+        command = ("cumsum", source, "-o", f"y.{kind}", "--memory", f"{mebibytes}MiB")
+        status, out, err = process(*command, folder=tmp_path, code=("-c", PEAK))
+        assert status == 0, err
+        peaks.append(int(out.splitlines()[-1]))
+    assert peaks[1] - peaks[0] <= 16 * rows  # two columns of numbers, without results and copies
+
+
 def test_a_damaged_archive_is_refused_late_and_leaves_nothing(run: Run) -> None:
     np.savez("x.npz", a=np.ones(1 << 21, np.float32), b=np.ones(1 << 20, np.float32))
     with open("x.npz", "r+b") as file:

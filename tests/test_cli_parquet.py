@@ -14,7 +14,7 @@ import pytest
 
 from dmlgpu import reference
 from dmlgpu.cli.console import CommandError
-from dmlgpu.cli.parquet_files import read_table
+from dmlgpu.cli.parquet_files import read_table, table_bytes
 
 from .cli_runner import Run, bits, one_line, runner, same
 
@@ -209,3 +209,28 @@ def test_every_truncation_is_an_error(run: Run) -> None:
     for length in range(1, len(whole), 7):
         Path("y.parquet").write_bytes(whole[:length])
         assert "y.parquet is damaged, or not a Parquet file" in one_line(run("cumsum", "y.parquet").err)
+
+
+MANY = 50_000
+REPEATED = {
+    "float64": pa.array(np.ones(MANY)),
+    "int8": pa.array(np.ones(MANY, np.int8)),
+    "bool": pa.array(np.ones(MANY, bool)),
+    "decimal": pa.array([Decimal("1.5")] * MANY),
+    "time": pa.array([datetime.datetime(2024, 1, 1)] * MANY, pa.timestamp("ns")),
+    "text": pa.array(["a word" * 50] * MANY),
+    "long text": pa.array(["a word" * 1000] * MANY),
+    "bytes": pa.array([b"a word" * 50] * MANY, pa.large_binary()),
+    "text among gaps": pa.array([None] * (MANY // 2) + ["a word" * 50] * (MANY // 2)),
+    "lists of text": pa.array([["a word" * 50, "b" * 200]] * MANY),
+    "structures": pa.array([{"a": "a word" * 50, "b": 1.5}] * MANY),
+    "dictionary": pa.array(["a word" * 50] * MANY).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("kind", REPEATED)
+def test_the_memory_of_cells_that_are_encoded_by_a_dictionary(run: Run, kind: str) -> None:
+    save("x.parquet", {"x.y": REPEATED[kind]}, row_group_size=20_000)
+    in_memory = pq.read_table("x.parquet").nbytes
+    assert Path("x.parquet").stat().st_size < in_memory / 8 or kind == "bool"
+    assert 0.9 * in_memory <= table_bytes(Path("x.parquet")) <= 8.1 * in_memory

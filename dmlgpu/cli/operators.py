@@ -318,7 +318,7 @@ def run(arguments: Namespace) -> int:
 
 def _check_files(source: Path, kind: Format, target: Path | None, written: Format, arguments: Namespace) -> None:
     """Refuse formats that do not go together, and find what reads and writes them."""
-    if kind == "parquet" and _MOST_TIMES * os.stat(source).st_size > (arguments.memory or _MEMORY):
+    if kind == "parquet" and (arguments.memory or _MOST_TIMES * os.stat(source).st_size > _MEMORY):
         # Which pyarrow reads when it is imported: its other allocators keep tens of MB that nobody uses any more.
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     for table_kind in {kind, written} - {"npy", "npz"}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,6 +14,7 @@ import pyarrow.compute
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from ..planning.windows import TILE
 from .console import CommandError
 from .raw_files import AT_ONCE, buffered, reading
 from .table import Column, Dialect, Table, chosen_columns
@@ -116,26 +117,92 @@ def _value(path: Path, name: str, kind: Any, missing: str) -> Any:
 
 _ROWS_AT_MOST = 1 << 20
 """Of a row group that is written."""
-_SHARE = 32
+_SHARE = 64
 """Parts of the memory, of which a block of rows takes one: pyarrow's pages, numbers on host and device, results."""
 _BLOCKS_IN_GROUP = 2
 """Blocks of which a row group that is written has the rows."""
 
 
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8, "BYTE_ARRAY": 4}
+"""Bytes of a cell in memory by its type in the file; of text those of its position."""
+_GROUPS_LOOKED_INTO = 16
+"""Row groups of which the dictionaries of text are read, to see how long the text is."""
+
+
 def table_bytes(path: Path) -> int:
-    """Return how many bytes the cells of a .parquet file take in memory, about; 0 if it cannot be read."""
+    """Return how many bytes the cells of a .parquet file take in memory, about; 0 if it cannot be read.
+
+    That is at least the width of each column's type times the rows, however few bytes they have in the file. Text that
+    is encoded by dictionaries counts with the mean length of their entries, because the file does not say how often
+    each of them is there.
+    """
     try:
         with _opened(path) as file:
-            metadata = file.metadata
-            groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
-            return sum(int(group.total_byte_size) for group in groups)
+            return sum(size for size, _ in _groups(path, file))
     except (CommandError, OSError):  # reading it for the work says so
         return 0
 
 
+def _groups(path: Path, file: Any) -> list[tuple[int, int]]:
+    """Return how many bytes each row group takes in memory, about, and its rows."""
+    metadata = file.metadata
+    leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+    widths = [_width(leaf) for leaf in leaves]
+    lengths = _lengths(path, file, [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"])
+    found = []
+    for k in range(metadata.num_row_groups):
+        group = metadata.row_group(k)
+        size = 0
+        for i, (leaf, width) in enumerate(zip(leaves, widths, strict=True)):
+            column = group.column(i)
+            length = lengths.get(leaf.path, 0) if column.has_dictionary_page else 0
+            size += max(column.total_uncompressed_size, int(column.num_values * (width + length)))
+        found.append((size, group.num_rows))
+    return found
+
+
+def _width(leaf: Any) -> int:
+    """Return how many bytes a cell takes in memory at least."""
+    if leaf.logical_type.type == "DECIMAL":
+        return 16 if leaf.precision <= 38 else 32
+    return _WIDTHS.get(leaf.physical_type) or int(leaf.length)
+
+
+def _lengths(path: Path, file: Any, columns: Sequence[str]) -> dict[str, float]:
+    """Return the mean lengths of the entries of text's dictionaries, the largest of those of some row groups."""
+    coded_already = {field.name for field in file.schema_arrow if _is_coded(field.type)}
+    columns = [column for column in columns if column not in coded_already]
+    many = file.metadata.num_row_groups
+    lengths: dict[str, float] = {}
+    with _opened(path, columns) as coded:
+        for column in columns:
+            for group in range(0, many, -(-many // _GROUPS_LOOKED_INTO)):
+                with suppress(pyarrow.ArrowException, OSError):  # reading the cells says so
+                    batch = next(coded.iter_batches(1, row_groups=[group], columns=[column], use_threads=False))
+                    for entries in (entries for cells in batch.columns for entries in _dictionaries(cells)):
+                        sizes = pyarrow.compute.binary_length(entries)
+                        lengths[column] = max(lengths.get(column, 0), pyarrow.compute.mean(sizes).as_py() or 0)
+    return lengths
+
+
+def _is_coded(kind: Any) -> bool:
+    """Whether pyarrow gives cells as numbers of a dictionary's entries, so that each entry is in memory once."""
+    return bool(pyarrow.types.is_dictionary(kind))
+
+
+def _dictionaries(cells: Any) -> Iterator[Any]:
+    """Yield the dictionaries of an array, which may be of lists or structures."""
+    if _is_coded(cells.type):
+        yield cells.dictionary
+    elif pyarrow.types.is_nested(cells.type):
+        parts = cells.flatten()
+        for part in parts if isinstance(parts, list) else [parts]:
+            yield from _dictionaries(part)
+
+
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """Open a .parquet file, of whose columns pyarrow reads a part at a time."""
+def _opened(path: Path, coded: Sequence[str] = ()) -> Iterator[Any]:
+    """Open a .parquet file, of whose columns pyarrow reads a part at a time; `coded` ones as a dictionary's entries."""
     with reading(path) as raw, buffered(raw) as content:
         with _saying(path):
             file = pyarrow.parquet.ParquetFile(
@@ -143,6 +210,7 @@ def _opened(path: Path) -> Iterator[Any]:
                 page_checksum_verification=True,
                 pre_buffer=False,
                 buffer_size=_BUFFER_BYTES,
+                read_dictionary=list(coded),
             )
         yield file
 
@@ -179,8 +247,13 @@ class _ParquetBlocks:
         self.numbers: Mapping[int, np.dtype[Any]] = {
             i: np.dtype(self._schema.types[i].to_pandas_dtype()) for i in taken
         }
-        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-        row_bytes = max(8 * self.columns, sum(group.total_byte_size for group in groups) // self.rows)
+        groups = _groups(path, file)
+        row_bytes = max(
+            8 * self.columns,
+            sum(size for size, _ in groups) // self.rows,
+            # The rows of one group can be wider than those of the others; in a few, what is not cells weighs more.
+            *(size // rows for size, rows in groups if rows >= TILE),
+        )
         self._rows_at_once = max(1, min(_ROWS_AT_MOST // _BLOCKS_IN_GROUP, memory // _SHARE // row_bytes))
 
     def blocks(self, place: Place) -> Iterator[tuple[Place, Sequence[Cells]]]:
