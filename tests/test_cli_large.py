@@ -467,7 +467,7 @@ def test_the_memory_stays_below_its_limit_in_other_formats(tmp_path: Path, kind:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems count in other ways")
-@pytest.mark.parametrize("kind", ["parquet"])
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_a_small_file_of_many_rows_goes_block_by_block(tmp_path: Path, kind: str) -> None:
     """A dictionary makes any number of equal cells a few bytes, and a digit is a byte."""
     peaks = []
@@ -728,7 +728,15 @@ def test_progress_is_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys
         ),
         (
             "cumsum x.csv --memory 1MiB",
-            "x.csv has 2000001 bytes, is read whole for a summary, and --memory allows 1048576",
+            "x.csv takes about 50000001 bytes with its result, is read whole for a summary, and --memory allows 104857",
+        ),
+        (
+            "cumsum x.csv -o y.npy --memory 49MB",
+            ".npy, and --memory allows 49000000: allow more, or give -o with a .csv file, into which it goes block by",
+        ),
+        (
+            "cumsum x.csv -o y.csv --reverse --memory 49MB",
+            "allow more, or save its numbers as .npy with the program that made it: .npy files go block by block",
         ),
         ("cumsum x.csv -o y.parquet --memory 1MiB", "is read whole on its way to another format, .parquet, and"),
         ("cumsum x.parquet -o y.csv --memory 1MiB", "is read whole on its way to another format, .csv, and --memory"),

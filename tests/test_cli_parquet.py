@@ -14,7 +14,7 @@ import pytest
 
 from dmlgpu import reference
 from dmlgpu.cli.console import CommandError
-from dmlgpu.cli.parquet_files import read_table, table_bytes
+from dmlgpu.cli.parquet_files import read_table, table_bytes, whole_bytes
 
 from .cli_runner import Run, bits, one_line, runner, same
 
@@ -234,3 +234,11 @@ def test_the_memory_of_cells_that_are_encoded_by_a_dictionary(run: Run, kind: st
     in_memory = pq.read_table("x.parquet").nbytes
     assert Path("x.parquet").stat().st_size < in_memory / 8 or kind == "bool"
     assert 0.9 * in_memory <= table_bytes(Path("x.parquet")) <= 8.1 * in_memory
+
+
+def test_the_memory_of_a_table_that_is_read_whole(run: Run) -> None:
+    save("x.parquet", {"x": REPEATED["float64"], "y": pa.array(np.ones(MANY, np.float32)), "z": REPEATED["text"]})
+    size, cells = Path("x.parquet").stat().st_size, table_bytes(Path("x.parquet"))
+    assert whole_bytes(Path("x.parquet")) == size + cells + MANY * 4 * (8 + 4)
+    assert whole_bytes(Path("x.parquet"), ["y"]) == size + cells + MANY * 4 * 4
+    assert (whole_bytes(Path("gone.parquet")), table_bytes(Path("gone.parquet"))) == (0, 0)

@@ -32,7 +32,7 @@ from .raw_files import RawFile, reading, trying_to
 from .table import Column, Dialect, Table, chosen_columns
 from .table_stream import Cells, Place, Sink, Text, Writer
 
-__all__ = ["open_blocks", "read_table", "write_table"]
+__all__ = ["open_blocks", "read_table", "whole_bytes", "write_table"]
 
 Header = Literal["auto", "yes", "no"]
 
@@ -179,12 +179,38 @@ def _has_numbers_for_names(first: Sequence[str], columns: Sequence[Any]) -> bool
     return rising and all_below(NUMBER, numbers) and not all_below(_YEAR, numbers)
 
 
+# How much memory a table takes
+
+
+_CELL_BYTES = 48
+"""Of a cell, about: its number, beside those of other columns and on the device, and its result on both."""
+_LOOKED_INTO = 1 << 20
+"""Bytes of a file that tell how long its cells are."""
+
+
+def whole_bytes(path: Path, *_: object) -> int:
+    """Return how many bytes it takes to read a .csv file whole and compute it, about; 0 if it cannot be read.
+
+    Cells are taken to be as long as at the file's beginning, and to take as much where they are text. So it does not
+    matter which columns are chosen.
+    """
+    try:
+        with reading(path) as file:
+            text, size = file.read(_LOOKED_INTO), os.fstat(file.fileno()).st_size
+    except (CommandError, OSError):  # reading it for the work says so
+        return 0
+    cells = text.count(b"\n") + max(map(text.count, (b",", b";", b"\t")))
+    return size + _CELL_BYTES * (cells * size // max(1, len(text)))
+
+
 # Some rows at a time
 
 
 _SHARE = 64
 """Parts of the memory, of which a block of text takes one: cells, their numbers on host and device, and results as text
 take many times its bytes."""
+_WHOLE_SHARE = 16
+"""The same of what a block would take by itself, which is more where cells have few characters."""
 _LEAST_BLOCK = 1 << 14
 """The fewest bytes of a block, whatever the memory."""
 
@@ -203,7 +229,9 @@ def open_blocks(
         As for `read_table`, and if whether the first line is a header follows from all others.
     """
     with reading(path) as file:
-        yield _CsvBlocks(path, file, max(_LEAST_BLOCK, memory // _SHARE), header, only, missing)
+        size = os.fstat(file.fileno()).st_size
+        block = min(memory // _SHARE, memory * size // (_WHOLE_SHARE * max(1, whole_bytes(path))))
+        yield _CsvBlocks(path, file, max(_LEAST_BLOCK, block), header, only, missing)
 
 
 class _CsvBlocks:

@@ -43,7 +43,7 @@ _LEAST_MEMORY = 1 << 20
 _MOST_TIMES = 18
 """How often its bytes an array can need at most: twice one byte an element, and a result of eight."""
 _TEXT_TIMES = 8
-"""The same of a .csv file, about."""
+"""The same of a .csv file, about; cells of few characters take more."""
 _UNITS = {"": 1, **{f"{prefix}B": 1000**n for n, prefix in enumerate("KMGT", 1)}}
 _UNITS |= {f"{prefix}{end}": 1024**n for n, prefix in enumerate("KMGT", 1) for end in ("iB", "i", "")} | {"B": 1}
 
@@ -104,9 +104,9 @@ _FILES = """\
 
   With -o, the arrays of a large .npz file, and large tables down their rows
   into tables of the same format, go block by block like .npy files; --resume
-  takes .npy and .csv files. Others are read whole: --memory, if it is given, is
-  the most that they may take. A large .csv file is read twice, first for its
-  columns' types.
+  takes .npy and .csv files. Others are read whole, and refused if --memory is
+  given and what they take with their results, about, is more. A large .csv file
+  is read twice, first for its columns' types.
 
 output files:
   A result is written beside its place, flushed to the disk and then renamed:
@@ -329,11 +329,13 @@ def _check_files(source: Path, kind: Format, target: Path | None, written: Forma
             f"name with {'.npz' if kind == 'npz' else '.npy'}"
         )
     whole = _why_whole(kind, target, written, arguments)
-    if whole and arguments.memory is not None and os.stat(source).st_size > arguments.memory:
-        raise CommandError(
-            f"{source} has {os.stat(source).st_size} bytes, is read whole {whole}, and --memory allows "
-            f"{arguments.memory}: allow more, or convert it to .npy, which goes block by block"
-        )
+    if whole and arguments.memory is not None:
+        needed = _table_files(kind).whole_bytes(source, arguments.columns)
+        if needed > arguments.memory:
+            raise CommandError(
+                f"{source} takes about {needed} bytes with its result, is read whole {whole}, and --memory allows "
+                f"{arguments.memory}: allow more, or {_by_blocks(kind, arguments)}"
+            )
     if not arguments.resume:
         return
     if STANDARD in (source, target) or target is None or kind != written or kind not in ("npy", "csv"):
@@ -360,16 +362,27 @@ def _why_whole(kind: Format, target: Path | None, written: Format, arguments: Na
     return ""
 
 
+def _by_blocks(kind: Format, arguments: Namespace) -> str:
+    """Say how a table that is read whole could go block by block."""
+    if _why_whole(kind, Path(), kind, arguments):
+        return "save its numbers as .npy with the program that made it: .npy files go block by block"
+    return f"give -o with a .{kind} file, into which it goes block by block"
+
+
 def _is_large(source: Path, kind: Format, arguments: Namespace) -> bool:
     """Whether an input may not fit into memory, or is to be resumed, and can go block by block."""
     if source == STANDARD or arguments.output == str(STANDARD) or arguments.resume:
         return True
     if _why_whole(kind, source, kind, arguments):
         return False
-    size = archive_bytes(source) if kind == "npz" else os.stat(source).st_size
+    memory, size = arguments.memory or _MEMORY, os.stat(source).st_size
+    if kind == "csv":
+        return max(_TEXT_TIMES * size, int(_table_files(kind).whole_bytes(source))) > memory
+    if kind == "npz":
+        size = archive_bytes(source)
     if kind == "parquet":
         size = max(size, _table_files(kind).table_bytes(source))
-    return (_TEXT_TIMES if kind == "csv" else _MOST_TIMES) * size > (arguments.memory or _MEMORY)
+    return _MOST_TIMES * size > memory
 
 
 def _run_whole(source: Path, kind: Format, target: Path | None, arguments: Namespace) -> tuple[Result, Device]:

@@ -20,7 +20,7 @@ from .raw_files import AT_ONCE, buffered, reading
 from .table import Column, Dialect, Table, chosen_columns
 from .table_stream import Blocks, Cells, Place, Sink, Writer
 
-__all__ = ["open_blocks", "read_table", "table_bytes", "write_table"]
+__all__ = ["open_blocks", "read_table", "table_bytes", "whole_bytes", "write_table"]
 
 _BUFFER_BYTES = 1 << 16
 """Of a column of a row group that pyarrow reads at a time."""
@@ -139,6 +139,30 @@ def table_bytes(path: Path) -> int:
     try:
         with _opened(path) as file:
             return sum(size for size, _ in _groups(path, file))
+    except (CommandError, OSError):  # reading it for the work says so
+        return 0
+
+
+def whole_bytes(path: Path, only: Sequence[str] | None = None) -> int:
+    """Return how many bytes it takes to read a .parquet file whole and compute it, about; 0 if it cannot be read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    only : sequence of str, optional
+        The names of the columns to process, as for `read_table`.
+    """
+    try:
+        with _opened(path) as file:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
+            size = os.stat(path).st_size + sum(size for size, _ in _groups(path, file))
+            for i in _numeric(path, schema, chosen_columns(path, schema.names, only), only is not None):
+                dtype = np.dtype(schema.types[i].to_pandas_dtype())
+                result = dtype.itemsize if dtype.kind == "f" else 8
+                # Beside the cells: side by side with the other columns, and on the device; results on both.
+                size += rows * (2 * dtype.itemsize + 2 * result)
+            return size
     except (CommandError, OSError):  # reading it for the work says so
         return 0
 
