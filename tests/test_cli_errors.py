@@ -158,6 +158,13 @@ class TestBadInput:
         assert status == 0
         assert out.startswith("cumsum along axis 0 of \\x1b[2J\\n.csv: 1 row of 1 column\n")
 
+    def test_columns_that_name_none(self, run: Run) -> None:
+        Path("x.csv").write_text("1\n")
+        line = "argument --columns: '' names no column: give at least one, or leave --columns out"
+        assert line in one_line(run("cumsum", "x.csv", "--columns", "").err)
+        Path("x.csv").write_text('"",b\n1,2\n')
+        assert run("cumsum", "x.csv", "--columns", '""').status == 0  # a name without letters, as pandas' index has it
+
     @pytest.mark.parametrize("names", ["a\nb", "a\rb", '"a'])
     def test_columns_that_are_no_line_of_a_table(self, run: Run, names: str) -> None:
         Path("x.csv").write_text("1\n")

@@ -277,9 +277,12 @@ def _size_of(text: str) -> int:
 def _names(text: str) -> list[str]:
     """Split names at commas and the spaces behind them; a name with a comma may be quoted as in a .csv file."""
     try:
-        return next(csv.reader([text], strict=True, skipinitialspace=True), [])
+        names = next(csv.reader([text], strict=True, skipinitialspace=True), [])
     except csv.Error as error:
         raise ArgumentTypeError(f"{text!r} is no line of a .csv file: {error}") from None
+    if not names:
+        raise ArgumentTypeError(f"{text!r} names no column: give at least one, or leave --columns out")
+    return names
 
 
 def _missing(text: str) -> str:
