@@ -56,7 +56,7 @@ BAD = {
         "'notes.txt' has the extension .txt; dmlgpu reads .npy, .npz, .csv",
     ),
     "no input extension": ("cumsum folder", "'folder' has no extension"),
-    "nothing on standard input": ("cumsum -", "- is not a .npy file"),
+    "nothing on standard input": ("cumsum -", "standard input is empty or closed: send a .npy file through"),
     "unknown output extension": ("cumsum v.npy -o y.zip", "'y.zip' has the extension .zip; dmlgpu writes .npy"),
     "an array to an archive": ("cumsum v.npy -o y.npz", "the arrays of a .npz file go into another .npz file"),
     "output is a folder": ("cumsum v.npy -o folder.npy", "folder.npy: it exists and is not an ordinary file"),

@@ -170,6 +170,10 @@ def _read_up_to(file: io.RawIOBase | IO[bytes], most: int) -> bytes:
 def _header(path: Path, file: io.RawIOBase | IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], bool, int]:
     """Return the header's contents and the position of the first element, to which the file is read."""
     head = _read_up_to(file, len(_MAGIC) + 2)
+    if not head:
+        if path == STANDARD:
+            raise CommandError("standard input is empty or closed: send a .npy file through a pipe, or give its name")
+        raise CommandError(f"{path} is empty")
     if not head.startswith(_MAGIC):
         raise CommandError(f"{path} is not a .npy file: it does not begin with NumPy's mark")
 
