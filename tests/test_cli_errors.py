@@ -44,7 +44,9 @@ BAD = {
     "dates": ("cumsum dates.npy", "dates.npy has dtype datetime64[D]"),
     "records": ("cumsum records.npy", "records.npy has dtype"),
     "objects": ("cumsum objects.npy", "objects.npy holds Python objects, which are never loaded"),
-    "rounding bool": ("round bool.npy", "bool"),
+    "rounding bool": ("round bool.npy", "error: bool.npy has dtype bool, which has nothing to round: convert it"),
+    "rounding bool by blocks": ("round bool.npy -o o.npy --resume", "error: bool.npy has dtype bool, which has"),
+    "rounding bool in an archive": ("round bool.npz -o o.npz", "bool.npz/b has dtype bool, which has nothing to round"),
     "missing": ("cumsum gone.npy", "gone.npy: No such file or directory"),
     "empty": ("cumsum empty.npy", "empty.npy is empty"),
     "empty table": ("cumsum empty.csv", "empty.csv is empty"),
@@ -106,6 +108,7 @@ def bad_files(tmp_path: Path) -> Path:
     }
     for name, array in arrays.items():
         np.save(tmp_path / f"{name}.npy", array, allow_pickle=True)
+    np.savez(tmp_path / "bool.npz", b=arrays["bool"])
     tables = {
         "t": "a,b\nx,1\ny,2\n",
         "ragged": "a,b\n1,2\n3\n",

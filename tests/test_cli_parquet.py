@@ -159,6 +159,10 @@ BAD = {
         "--missing 1e400: null.parquet, column x has the type double, which has no such number; give another",
     ),
     "column of text": ("cumsum words.parquet --columns k", "column k: its type is string, not one of numbers; leave"),
+    "rounding bool": (
+        "round flags.parquet --columns f",
+        "flags.parquet: a column that --columns names has dtype bool, which has nothing to round: convert it with --dt",
+    ),
     "unknown column": ("cumsum words.parquet --columns z", "--columns: words.parquet has no column 'z'; its columns"),
     "header": ("cumsum x.parquet --header no", "--header is for .csv files; x.parquet says itself what its columns"),
     "three dimensions": ("cumsum cube.npy --axis 0 -o y.parquet", "a .parquet file has 1 or 2 dimensions while cube"),
@@ -176,6 +180,7 @@ def test_bad_input_is_one_line(run: Run, case: str) -> None:
     save("x.parquet", {"x": pa.array([1, 2]), "y": pa.array([3, 4])})
     save("null.parquet", {"x": pa.array([1.5, None]), "y": pa.array([3, 4])})
     save("words.parquet", {"k": pa.array(["a"])})
+    save("flags.parquet", {"f": pa.array([True])})
     save("none.parquet", {"x": pa.array([], pa.int64())})
     save("wide.parquet", {"n": pa.array([2**53 + 1]), "x": pa.array([0.5])})
     damaged = {"x": pa.array(np.random.default_rng(1).random(1000))}

@@ -84,7 +84,11 @@ def archive_bytes(path: Path) -> int:
 
 
 def stream_archive(
-    source: Path, target: Path, along: Callable[[Path, tuple[int, ...]], int | None], task: Task, memory: int
+    source: Path,
+    target: Path,
+    along: Callable[[Path, tuple[int, ...], np.dtype[Any]], int | None],
+    task: Task,
+    memory: int,
 ) -> str:
     """Compute each array of a .npz file block by block, and write them to another one.
 
@@ -93,7 +97,7 @@ def stream_archive(
     source, target : Path
         The files.
     along : callable
-        Returns the axis of an array of a name and a shape; None where elements have nothing to do with each other.
+        Returns the axis of an array by name, shape and type; None where elements have nothing to do with each other.
     task : Task
         What to compute.
     memory : int

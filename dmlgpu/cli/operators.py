@@ -411,10 +411,10 @@ def _run_blocks(source: Path, kind: Format, target: Path, arguments: Namespace) 
     from .stream import stream
 
     task, device = _task(arguments)
-    along = partial(_axis, arguments=arguments)
     if kind == "npz":
+        along = partial(_axis, arguments=arguments)
         return stream_archive(source, target, along, task, memory), device
-    return stream(source, target, partial(along, source), task, memory, arguments.resume), device
+    return stream(source, target, partial(_axis, source, arguments=arguments), task, memory, arguments.resume), device
 
 
 def _task(arguments: Namespace, *more: str) -> tuple[Task, Device]:
@@ -446,7 +446,7 @@ def _task(arguments: Namespace, *more: str) -> tuple[Task, Device]:
 def _run_array(source: Path, target: Path | None, arguments: Namespace) -> tuple[NDArray[Any], Device]:
     _refuse_table_options(source, arguments)
     array = read_npy(source, arguments.memory)
-    axis = _axis(source, array.shape, arguments)
+    axis = _axis(source, array.shape, array.dtype, arguments)
     if target is not None and output_format(target) != "npy" and array.ndim not in (1, 2):
         raise CommandError(
             f"cannot write {target}: a {target.suffix} file has 1 or 2 dimensions while {source} has {array.ndim}; "
@@ -459,7 +459,7 @@ def _run_array(source: Path, target: Path | None, arguments: Namespace) -> tuple
 def _run_archive(source: Path, arguments: Namespace) -> tuple[Archive, Device]:
     _refuse_table_options(source, arguments)
     archive = read_archive(source, arguments.memory)
-    axes = {name: _axis(source / name, array.shape, arguments) for name, array in archive.arrays.items()}
+    axes = {name: _axis(source / name, array.shape, array.dtype, arguments) for name, array in archive.arrays.items()}
     compute, device = _operator(arguments)
     results = {name: _in_order(compute, array, axes[name]) for name, array in archive.arrays.items()}
     return replace(archive, arrays=results), device
@@ -473,9 +473,10 @@ def _refuse_table_options(source: Path, arguments: Namespace) -> None:
         )
 
 
-def _axis(source: Path, shape: tuple[int, ...], arguments: Namespace) -> int | None:
+def _axis(source: Path, shape: tuple[int, ...], dtype: np.dtype[Any], arguments: Namespace) -> int | None:
     """Return the axis to run along, counted from the start; None for rounding, which has none."""
     if arguments.command == "round":
+        _check_roundable(source, dtype, arguments)
         return None
     if not shape:
         raise CommandError(f"{source} holds a single number, which has no axis to run along")
@@ -484,6 +485,13 @@ def _axis(source: Path, shape: tuple[int, ...], arguments: Namespace) -> int | N
             f"{source} has shape {shape}; say along which axis to run, with --axis 0 to {len(shape) - 1}"
         )
     return resolve_axis(arguments.axis or 0, len(shape))
+
+
+def _check_roundable(name: object, dtype: np.dtype[Any], arguments: Namespace) -> None:
+    if arguments.command == "round" and arguments.dtype is None and dtype.kind == "b":
+        raise CommandError(
+            f"{name} has dtype bool, which has nothing to round: convert it with --dtype, or leave it as it is"
+        )
 
 
 def _in_order(compute: _Compute, array: NDArray[Any], axis: int | None) -> NDArray[Any]:
@@ -553,6 +561,8 @@ def _operator(arguments: Namespace) -> tuple[_Compute, Device]:
 
     def compute(array: NDArray[Any], axis: int | None) -> NDArray[Any]:
         if arguments.command == "round":
+            # Arrays have been looked at by their names; this is one of the columns.
+            _check_roundable(f"{arguments.input}: a column that --columns names", array.dtype, arguments)
             return round(array if dtype is None else array.astype(dtype), mode=arguments.mode, device=device)
         scan = cumulative_sum if arguments.command == "cumsum" else cumulative_prod
         options = {"include_initial": arguments.include_initial, **_scan_options(arguments)}

@@ -166,7 +166,7 @@ def block_elements(memory: int, source: np.dtype[Any], result: np.dtype[Any]) ->
 def stream(
     source: Path,
     target: Path,
-    along: Callable[[tuple[int, ...]], int | None],
+    along: Callable[[tuple[int, ...], np.dtype[Any]], int | None],
     task: Task,
     memory: int,
     resume: bool,
@@ -178,7 +178,7 @@ def stream(
     source, target : Path
         The files; `STANDARD` is standard input or output.
     along : callable
-        Returns the axis of an array of a shape; None where elements have nothing to do with each other.
+        Returns the axis of an array of a shape and a type; None where elements have nothing to do with each other.
     task : Task
         What to compute.
     memory : int
@@ -195,7 +195,7 @@ def stream(
         file = opened.enter_context(reading(source))
         header = read_header(source, file)
         check_length(source, file, header)
-        job = _Job(source, header, along(header.shape), task, memory)
+        job = _Job(source, header, along(header.shape, header.dtype), task, memory)
         if source == STANDARD and not job.cube.is_sequential(job.most, task.reverse):
             job.open_input(_spooled(opened, source, file, header), 0, waits=True)
         else:
@@ -219,7 +219,7 @@ def pass_through(
     file: IO[bytes],
     header: NpyHeader,
     output: IO[bytes],
-    along: Callable[[tuple[int, ...]], int | None],
+    along: Callable[[tuple[int, ...], np.dtype[Any]], int | None],
     task: Task,
     memory: int,
 ) -> str:
@@ -238,7 +238,7 @@ def pass_through(
     along, task, memory
         As for `stream`.
     """
-    job = _Job(source, header, along(header.shape), task, memory)
+    job = _Job(source, header, along(header.shape, header.dtype), task, memory)
     with ExitStack() as opened:
         in_order = job.cube.is_sequential(job.most, task.reverse)
         job.open_input(file if in_order else _spooled(opened, source, file, header), 0, waits=True)
