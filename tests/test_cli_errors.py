@@ -212,6 +212,17 @@ class TestBadInput:
         with pytest.raises(ZeroDivisionError):
             run("cumsum", "x.npy")
 
+    @pytest.mark.skipif(os.name != "posix", reason="Windows removes no working directory")
+    def test_in_a_folder_that_has_been_removed(self, run: Run, tmp_path: Path) -> None:
+        np.save("x.npy", np.arange(3))
+        Path("gone").mkdir()
+        os.chdir("gone")
+        os.rmdir(tmp_path / "gone")
+        line = "cannot write y.npy: the working directory has been removed; change to another one, or give a name"
+        assert line in one_line(run("cumsum", str(tmp_path / "x.npy"), "-o", "y.npy").err)
+        assert run("cumsum", str(tmp_path / "x.npy"), "-o", str(tmp_path / "y.npy")).status == 0
+        os.chdir(tmp_path)
+
     @pytest.mark.parametrize(
         "command", ["cumsum gone.npy", "cumsum x.npy --axis 5", "round x.npy --device frob", "cumsum x.npy -o /"]
     )

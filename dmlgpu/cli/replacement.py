@@ -220,7 +220,13 @@ def _target(path: Path) -> tuple[str, os.stat_result | None]:
     old = None
     with trying_to("write", path), suppress(FileNotFoundError):
         old = os.stat(path)
-    target = os.path.realpath(path)
+    try:
+        target = os.path.realpath(path)
+    except FileNotFoundError:  # from the working directory, which begins the path
+        raise CommandError(
+            f"cannot write {path}: the working directory has been removed; change to another one, or give a name that "
+            "begins at the root"
+        ) from None
     if old is not None and not stat.S_ISREG(old.st_mode):
         raise CommandError(f"cannot write {path}: it exists and is not an ordinary file")
     if os.path.islink(path) and os.path.splitext(target)[1].lower() != path.suffix.lower():
