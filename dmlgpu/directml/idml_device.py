@@ -53,9 +53,7 @@ def DMLCreateDevice(
     extensions: bool = False,
 ) -> IDMLDevice:
     """Return a DirectML device over a wgpu device, as `DMLCreateDevice1` with DML_FEATURE_LEVEL_1_0."""
-    return DMLCreateDevice1(
-        device, flags, DML_FEATURE_LEVEL_1_0, feature_level_cap=feature_level_cap, extensions=extensions
-    )
+    return _create("DMLCreateDevice", device, flags, DML_FEATURE_LEVEL_1_0, feature_level_cap, extensions)
 
 
 def DMLCreateDevice1(
@@ -104,7 +102,18 @@ def DMLCreateDevice1(
     ... ).IsSupported
     True
     """
-    here = "DMLCreateDevice1"
+    return _create("DMLCreateDevice1", device, flags, minimumFeatureLevel, feature_level_cap, extensions)
+
+
+def _create(
+    here: str,
+    device: Any,
+    flags: DML_CREATE_DEVICE_FLAGS | int,
+    minimumFeatureLevel: DML_FEATURE_LEVEL | int,
+    feature_level_cap: DML_FEATURE_LEVEL | int,
+    extensions: bool,
+) -> IDMLDevice:
+    """Do what the function of the name `here` is asked for."""
     options = to_enumerator(flags, DML_CREATE_DEVICE_FLAGS, f"{here}: flags")
     if not isinstance(options, DML_CREATE_DEVICE_FLAGS):
         raise invalid_argument(f"{here}: flags is {options:#x}; only DML_CREATE_DEVICE_FLAG_DEBUG (1) exists")
