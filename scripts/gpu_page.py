@@ -28,7 +28,7 @@ from dmlgpu.conformance import Case, Placement, ScanCase, digest, parse
 from dmlgpu.dtypes import BOOL, ELEMENT_TYPES, by_name
 from dmlgpu.layout import Layout
 from dmlgpu.planning.export import exported_plan
-from dmlgpu.planning.plan import KERNELS, plan_problem
+from dmlgpu.planning.plan import EVERYWHERE, plan_problem
 from dmlgpu.planning.problem import (
     ElementwiseProblem,
     Operator,
@@ -68,8 +68,6 @@ _OPERATORS = ("sum", "product")
 _ORDERS = [(exclusive, reverse) for exclusive in (False, True) for reverse in (False, True)]
 _LENGTH = 4512
 """More than a tile, and a multiple of what kernels read at a time in every type."""
-_EVERYWHERE = tuple(kernel for kernel in KERNELS if kernel != "strip_tiles")
-"""The kernels that take slices however they lie."""
 _BESIDE = (("float32", "sum", 1), ("float32", "product", 1), ("uint8", "sum", 4))
 """Slices side by side for the other one: their types, operators and numbers, few enough for the page to hold."""
 _PLACEMENTS = {"slices": "packed-to-offset", "rows": "packed-in-place"}
@@ -88,7 +86,7 @@ def cases() -> Iterator[Case]:
     The page has to hold the inputs, and drivers take longer to compile a pipeline than to run its cases.
     """
     for n, dtype in enumerate(_TYPES):
-        for i, kernel in enumerate(_EVERYWHERE):
+        for i, kernel in enumerate(EVERYWHERE):
             # Sums and products of integers are as many, and the same for signed and unsigned, which share pipelines.
             in_turn = _OPERATORS[(i + by_name(dtype).itemsize.bit_length()) % 2]
             for m, operator in enumerate(_OPERATORS if dtype in _FLOATS else (in_turn,)):
@@ -100,7 +98,7 @@ def cases() -> Iterator[Case]:
         order = _ORDERS[n % len(_ORDERS)]
         yield ScanCase(dtype, (200, 7), Placement(), "plain", _OPERATORS[n % 2], 1, *order, "auto")
         yield ScanCase(dtype, (3, 13, 5), Placement(), "plain", _OPERATORS[n % 2], 1, *order, "auto")
-    for i, kernel in enumerate(_EVERYWHERE):
+    for i, kernel in enumerate(EVERYWHERE):
         order = _ORDERS[i % len(_ORDERS)]
         yield ScanCase("float32", (_LENGTH,), Placement(), "plain", "compensated", 0, *order, kernel)
     for i, (dtype, operator, slices) in enumerate(_BESIDE):

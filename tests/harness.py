@@ -13,7 +13,6 @@ from dmlgpu import dtypes, reference
 from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import Pass, Plan
 from dmlgpu.planning.kernels import LOOKBACK_HEADER_WORDS
-from dmlgpu.planning.plan import KERNELS
 from dmlgpu.planning.problem import (
     Operator,
     Precision,
@@ -26,8 +25,6 @@ from dmlgpu.planning.problem import (
 from dmlgpu.planning.windows import SPAN, TILE, Limits, SoftwareTraits
 from dmlgpu.runtime.device import Device
 
-EVERYWHERE = tuple(kernel for kernel in KERNELS if kernel != "strip_tiles")
-"""The ways to scan that are not for slices side by side alone."""
 MODES = {
     "half_even": RoundingMode.HALF_EVEN,
     "toward_zero": RoundingMode.TOWARD_ZERO,

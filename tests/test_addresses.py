@@ -20,6 +20,7 @@ from dmlgpu.dtypes import by_name
 from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import Pass
 from dmlgpu.planning.kernels import serial_steps
+from dmlgpu.planning.plan import EVERYWHERE
 from dmlgpu.planning.plan import passes_of as planned
 from dmlgpu.planning.problem import (
     ElementwiseProblem,
@@ -35,7 +36,7 @@ from dmlgpu.planning.problem import (
 from dmlgpu.planning.windows import MAX_BINDING_BYTES, RUN, TILE, Limits
 
 from . import wgsl
-from .harness import EVERYWHERE, changed
+from .harness import changed
 
 GPU = Limits(binding_bytes=2**40, offset_alignment=16)
 SOFTWARE = changed(GPU, software=True, columns=True, float64=True, dispatch_elements=2**24)

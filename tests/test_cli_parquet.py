@@ -208,6 +208,17 @@ def test_pages_that_are_written_have_checksums(run: Run) -> None:
     assert "y.parquet is damaged" in one_line(run("cumsum", "y.parquet").err)
 
 
+@pytest.mark.parametrize(
+    "options", [(), ("-o", "y.parquet"), ("--memory", "1MiB"), ("--memory", "1MiB", "-o", "y.npy")]
+)
+def test_a_file_without_row_groups_has_no_rows(run: Run, options: tuple[str, ...]) -> None:
+    schema = pa.schema([("name", pa.string()), ("x", pa.float64())])
+    pq.ParquetWriter("x.parquet", schema).close()
+    status, out, err = run("cumsum", "x.parquet", *options)
+    assert (status, out) == (2, "")
+    assert "x.parquet has no rows" in one_line(err)
+
+
 def test_every_truncation_is_an_error(run: Run) -> None:
     save("x.parquet", {"x": pa.array([1, 2, 3])})
     whole = Path("x.parquet").read_bytes()

@@ -16,10 +16,11 @@ import dmlgpu
 from dmlgpu import reference
 from dmlgpu.errors import ArgumentError, ArrayTypeError
 from dmlgpu.layout import Layout
+from dmlgpu.planning.plan import EVERYWHERE
 from dmlgpu.runtime.device import Device
 
 from .cli_runner import runner
-from .harness import EVERYWHERE, check_scan, expected_scan, scan
+from .harness import check_scan, expected_scan, scan
 
 Floats = NDArray[np.float32]
 

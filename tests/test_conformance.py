@@ -35,12 +35,12 @@ from dmlgpu.conformance.placement import BROADCASTS, LAYOUTS, RELATIONS
 from dmlgpu.conformance.probes import hard_pairs
 from dmlgpu.dtypes import ELEMENT_TYPES
 from dmlgpu.errors import ArgumentError, ShaderError
-from dmlgpu.planning.plan import KERNELS, plan_problem
+from dmlgpu.planning.plan import EVERYWHERE, KERNELS, plan_problem
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 from dmlgpu.runtime.measured import measure_subgroup_sizes
 
-from .harness import EVERYWHERE, changed
+from .harness import changed
 
 SUITE = list(suite())
 FULL = list(suite(full=True))

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from dmlgpu import reference
 from dmlgpu.dtypes import by_name
 from dmlgpu.layout import Layout
-from dmlgpu.planning.plan import plan_problem
+from dmlgpu.planning.plan import EVERYWHERE, plan_problem
 from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 
-from .harness import EVERYWHERE, check_scan, numbers, scan
+from .harness import check_scan, numbers, scan
 
 Bits = NDArray[np.uint64]
 

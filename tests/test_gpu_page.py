@@ -20,10 +20,9 @@ import pytest
 from dmlgpu import reference
 from dmlgpu.conformance import parse
 from dmlgpu.dtypes import ELEMENT_TYPES
-from dmlgpu.planning.plan import KERNELS
+from dmlgpu.planning.plan import EVERYWHERE, KERNELS
 
 from .browser_session import ROOT, Browser, browser
-from .harness import EVERYWHERE
 
 pytestmark = pytest.mark.browser
 SCREENSHOTS = ROOT / ".cache" / "screenshots"

@@ -19,14 +19,14 @@ from dmlgpu.dtypes import ELEMENT_TYPES, by_name
 from dmlgpu.errors import ArgumentError
 from dmlgpu.layout import Layout
 from dmlgpu.planning.kernels import check_pass
-from dmlgpu.planning.plan import plan_problem
+from dmlgpu.planning.plan import EVERYWHERE, plan_problem
 from dmlgpu.planning.problem import Operator, ScanOptions, scan_problem
 from dmlgpu.planning.windows import TILE, Limits
 from dmlgpu.reference.maximum import running_maximum
 from dmlgpu.runtime.device import Device
 
 from .cli_runner import runner
-from .harness import EVERYWHERE, changed, check_scan, run
+from .harness import changed, check_scan, run
 from .samples import DTYPES, every_kind
 
 FLOATS = [name for name in DTYPES if name.startswith("float")]

@@ -14,6 +14,7 @@ import pyarrow.compute
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from ..layout import ceil_div
 from ..planning.windows import TILE
 from .console import CommandError
 from .raw_files import AT_ONCE, buffered, reading
@@ -200,7 +201,7 @@ def _lengths(path: Path, file: Any, columns: Sequence[str]) -> dict[str, float]:
     lengths: dict[str, float] = {}
     with _opened(path, columns) as coded:
         for column in columns:
-            for group in range(0, many, -(-many // _GROUPS_LOOKED_INTO)):
+            for group in range(0, many, max(1, ceil_div(many, _GROUPS_LOOKED_INTO))):
                 with suppress(pyarrow.ArrowException, OSError):  # reading the cells says so
                     batch = next(coded.iter_batches(1, row_groups=[group], columns=[column], use_threads=False))
                     for entries in (entries for cells in batch.columns for entries in _dictionaries(cells)):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from ..dtypes import BOOL, ELEMENT_TYPES, by_name
-from ..planning.plan import KERNELS
+from ..planning.plan import EVERYWHERE, KERNELS
 from ..planning.problem import MODES
 from ..planning.windows import QUAD_BYTES
 from .cases import Case, ConvertCase, RoundCase, ScanCase
@@ -18,9 +18,7 @@ _TYPES = [element.name for element in ELEMENT_TYPES]
 _FLOATS = [element.name for element in ELEMENT_TYPES if element.kind == "float"]
 _OPERATORS = ("sum", "product")
 _ORDERS = [(exclusive, reverse) for exclusive in (False, True) for reverse in (False, True)]
-_EVERYWHERE = tuple(kernel for kernel in KERNELS if kernel != "strip_tiles")
-"""The kernels that take slices however they lie."""
-_WAYS = ("auto", *_EVERYWHERE)
+_WAYS = ("auto", *EVERYWHERE)
 
 _BY_QUADS = {"float16": "product", "float32": "sum", "float64": "sum", 1: "sum", 2: "product", 4: "sum", 8: "product"}
 """The operator that has, by default, the slices that kernels read and write 16 bytes at a time: integers by size, as
@@ -80,7 +78,7 @@ def _scans(
     order: int | None = None,
     *,
     placement: Placement = _PACKED,
-    ways: tuple[str, ...] = _EVERYWHERE,
+    ways: tuple[str, ...] = EVERYWHERE,
     family: str = "plain",
 ) -> Iterator[ScanCase]:
     """Yield scans of one shape in both operators: in every order, or with a number in one of these, in turn."""
@@ -232,9 +230,9 @@ def _shared_words(full: bool) -> Iterator[Case]:
     """Slices of a few elements: invocations and workgroups share words."""
     narrow = [element.name for element in ELEMENT_TYPES if element.itemsize < 4]
     placement = Placement("packed", "to", "offset")
-    by_slice = tuple(kernel for kernel in _EVERYWHERE if kernel != "slices")  # those of a workgroup or more a slice
+    by_slice = tuple(kernel for kernel in EVERYWHERE if kernel != "slices")  # those of a workgroup or more a slice
     for dtype, length in product(_TYPES if full else narrow, range(1, 10)):
-        for count, ways in ((501, _EVERYWHERE if full else ("slices",)), (65, by_slice)):
+        for count, ways in ((501, EVERYWHERE if full else ("slices",)), (65, by_slice)):
             yield from _scans(dtype, (count, length), 1, length, placement=placement, ways=ways)
             yield from _scans(dtype, (length, count), 0, length + 3, placement=placement, ways=ways)
 
@@ -282,7 +280,7 @@ def _compensated(full: bool) -> Iterator[Case]:
     shapes += [((131_073,), 0, "plain"), ((4097, 3), 0, "plain")]
     shapes += [((4, n), 1, family) for family in ("special", "subnormal") for n in (300, 301, 4097)]
     for shape, axis, family in shapes:
-        for (exclusive, reverse), way in product(_ORDERS if full else [_ORDERS[0], _ORDERS[-1]], _EVERYWHERE):
+        for (exclusive, reverse), way in product(_ORDERS if full else [_ORDERS[0], _ORDERS[-1]], EVERYWHERE):
             for placement in (_PACKED, Placement.in_place("packed")) if full else (_PACKED,):
                 yield ScanCase("float32", shape, placement, family, "compensated", axis, exclusive, reverse, way)
 
@@ -291,7 +289,7 @@ def _monotone(full: bool) -> Iterator[Case]:
     """Monotone sums: each type with a kernel in turn, float32 with all of them; NaN, infinity and zeros."""
     offset = Placement("packed", "to", "offset")
     for number, dtype in enumerate(_TYPES):
-        ways = _EVERYWHERE if full or dtype == "float32" else (_EVERYWHERE[number % len(_EVERYWHERE)],)
+        ways = EVERYWHERE if full or dtype == "float32" else (EVERYWHERE[number % len(EVERYWHERE)],)
         families = ("plain", "special", "subnormal") if dtype in _FLOATS else ("plain",)
         for n, (family, way) in enumerate(product(families if full else families[:2], ways)):
             for exclusive, reverse in _ORDERS if full else product([(number + n) % 2 == 1], (False, True)):

@@ -8,10 +8,18 @@ from itertools import chain
 from .dispatch import Pass, Plan, any_placement, is_in_place
 from .elementwise import ElementwisePlanner
 from .problem import ElementwiseProblem, ScanProblem
-from .scan import KERNELS, ScanPlanner
+from .scan import EVERYWHERE, KERNELS, ScanPlanner
 from .windows import Limits
 
-__all__ = ["KERNELS", "any_placement", "is_in_place", "passes_of", "plan_problem", "plans_of_any_placement"]
+__all__ = [
+    "EVERYWHERE",
+    "KERNELS",
+    "any_placement",
+    "is_in_place",
+    "passes_of",
+    "plan_problem",
+    "plans_of_any_placement",
+]
 
 
 def passes_of(

@@ -17,12 +17,14 @@ from .problem import Operator, Precision, ScanProblem, in_a_row, is_side_by_side
 from .software import policy_of
 from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Window, windows
 
-__all__ = ["KERNELS", "ScanPlanner"]
+__all__ = ["EVERYWHERE", "KERNELS", "ScanPlanner"]
 
 KERNELS: Final = ("slices", "rows", "lookback", "serial", "strips", "strip_tiles")
 """The ways to scan: an invocation a slice; a workgroup a slice; a workgroup a tile, which looks back for what comes
 before it; an invocation a tile, in four passes; a workgroup a strip of slices that are side by side; and a workgroup a
 tile of such a strip."""
+EVERYWHERE: Final = tuple(kernel for kernel in KERNELS if kernel != "strip_tiles")
+"""Those that take slices however they lie."""
 
 _WORD_BYTES = 4
 _LANES = 64
