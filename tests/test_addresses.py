@@ -277,6 +277,7 @@ def tried(
 CASES = [*scans(), *elementwise()]
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("name", [*TYPES, "compensated", "monotone"])
 def test_tensors_up_to_the_end_of_the_largest_binding(name: str) -> None:
     found = [(case, tried(case)[2]) for case in CASES if case.way.startswith(name)]

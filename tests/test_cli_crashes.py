@@ -185,6 +185,7 @@ def test_a_kill_at_every_call(nursery: Nursery, what: str) -> None:
     assert seen == {old, good.output}
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("what", ["an array in blocks", "a table in blocks"])
 def test_a_run_that_is_killed_at_any_call_goes_on(nursery: Nursery, what: str) -> None:
     """Whatever the first run has left, the second one ends with the bytes of one that was not killed."""

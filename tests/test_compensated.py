@@ -58,6 +58,7 @@ def test_the_borders_of_pairs(device: Device, kernel: str) -> None:
         check(device, x, 1, kernel=kernel, exclusive=exclusive)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kernel", EVERYWHERE)
 def test_lengths_and_orders(device: Device, kernel: str) -> None:
     for length in (1, 16, 17, 255, 257, 4096, 4097):

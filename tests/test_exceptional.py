@@ -61,6 +61,7 @@ def test_events_around_every_border(device: Device, kernel: str, operator: str) 
         check_scan(device, x, operator, 1, kernel=kernel, exclusive=True, reverse=True)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_events_in_other_types(device: Device, kernel: str, dtype: str) -> None:
@@ -523,6 +524,7 @@ def test_more_exceptional_tiles_of_words_than_a_loop_may_take(
     check_scan(device, swinging(600 * TILE + 5, "float64"), "product", 0, kernel=kernel)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("width", [128, 256])
 def test_more_exceptional_tiles_in_columns_than_a_loop_may_take(device: Device, width: int) -> None:
     """A row is an iteration there, and each tile is done again for each of two columns; the wider ones are in bands."""

@@ -81,6 +81,7 @@ def run_exported(device: Device, plan: dict[str, Any], shaders: Mapping[str, str
     return bytes(gpu.queue.read_buffer(buffers["output"]))
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("relation", ["to", "in-place"])
 def test_an_exported_plan_is_all_that_it_takes(device: Device, kernel: str, relation: str) -> None:
@@ -290,6 +291,7 @@ EXPORTED: list[tuple[str, str, Callable[[Any], Any]]] = [
 PLANNED = [(*one, False) for one in EXPORTED] + [(*one, True) for one in EXPORTED[:-1]]  # for a device, with its limits
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize(("arguments", "dtype", "expected", "for_device"), PLANNED)
 def test_what_is_exported_gives_the_references_bits(
     cli: Run, device: Device, arguments: str, dtype: str, expected: Callable[[Any], Any], for_device: bool

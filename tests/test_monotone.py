@@ -106,6 +106,7 @@ class TestReference:
 
 
 class TestKernels:
+    @pytest.mark.combinations
     @pytest.mark.parametrize("kernel", EVERYWHERE)
     def test_lengths_and_orders(self, device: Device, kernel: str) -> None:
         for n, length in enumerate((1, 15, 16, 17, 255, 257, 4096, 4097, 9008)):

@@ -203,6 +203,7 @@ def test_columns_whose_spans_begin_at_places_of_their_own(
         assert same_bits(together([*results, scan.finish()], 0, False), expected)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int64"])
 def test_pieces_of_few_columns(
     device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch, fresh_plans: None, dtype: str
@@ -596,6 +597,7 @@ def test_a_piece_without_room_for_the_progress_of_its_slices() -> None:
         assert piece.plan.state_bytes <= limits.binding_bytes
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("operator", ["sum", "product"])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
 def test_pieces_with_an_invocation_a_slice(

@@ -193,6 +193,7 @@ def test_two_tensors_of_one_buffer(device: Device) -> None:
             memory.release()
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "float16"])
 def test_no_neighbour_is_lost_in_a_shared_word(device: Device, dtype: str) -> None:
     """Slices of 1 to 9 elements side by side: invocations and workgroups share words everywhere."""
@@ -542,6 +543,7 @@ def test_strips_where_they_do_not_serve() -> None:
     assert not own & kernels((129, 512), "float64", float64=False)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize(
     ("dtype", "odd"),
     [
@@ -638,6 +640,7 @@ def test_default_limits(modest_device: Device) -> None:
             check_scan(modest_device, numbers((300, 33), dtype), "sum", 0, exclusive=True, kernel=kernel)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_variant_that_is_not_opaque(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "limits", replace(device.limits, opaque=False))
