@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 RUN, BLOCK, TILE = 16, 256, 4096
 
 KINDS = (
-    "element", "r", "h1", "h2", "h4", "h8", "last h of a tile", "p", "last p of a tile", "c", "c of a span", "s",
-    "s + c", "(s + c) + p", "q", "result",
+    "element", "r", "h1", "h2", "h4", "h8", "last h of a tile", "p", "last p of a tile", "total", "c", "c of a span",
+    "s", "s + c", "(s + c) + p", "q", "result",
 )  # fmt: skip
 """What alone is out of range. ``h1`` is Hillis-Steele's value after the step of stride 1. "Last ... of a tile" is what
-only the next tile uses, "c of a span" what only the next span does."""
+only the next tile uses, "c of a span" what only the next span does; "total" is the last p of a first tile, and what its
+last result is but for rounding."""
 
 Exponents = NDArray[np.int64]
 
@@ -179,6 +180,20 @@ def near_underflow(kind: str, dtype: str, count: int) -> NDArray[Any]:
     return x
 
 
+def s_of_a_window(dtype: str, count: int) -> NDArray[Any]:
+    """Return slices in which the s that alone is out of range is the last result of the second tile.
+
+    What comes back behind it comes half as far in the third tile, which is then far from overflow even without the s,
+    so that nothing but the s makes it exceptional.
+    """
+    x = near_underflow("s", dtype, count)
+    x = np.concatenate([x[:, 2 * TILE : 3 * TILE], x], axis=1)
+    half = _Scale(dtype).high // 2
+    x[:, 2 * TILE] = np.ldexp(x[:, 2 * TILE], -half)
+    x[:, 3 * TILE] = np.ldexp(x[:, 3 * TILE], half)
+    return x
+
+
 def _mantissas(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> NDArray[Any]:
     """Return numbers next to 1, of either sign, whose products stay next to 1 and have all bits."""
     steps = {"float16": 4, "float32": 2**9, "float64": 2**30}[dtype]
@@ -189,18 +204,20 @@ def _mantissas(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> 
 def _straddling(kind: str, dtype: str, count: int, rng: np.random.Generator) -> NDArray[Any]:
     """Return slices in which the value is what the result before it is but for rounding, and the range ends between.
 
-    The slices begin with an exceptional tile, so that the second begins a span with an `s`. The last elements before
-    the value bring the result next to a power of two; slices are kept in which the value is just below it, and that
-    power becomes the end of the range.
+    The slices begin with an exceptional tile, so that the second begins a span with an `s`; but not for a "total". The
+    last elements before the value bring the result next to a power of two; slices are kept in which the value is just
+    below it, and that power becomes the end of the range.
     """
     scale = _Scale(dtype)
-    end = {"s + c": 2 * TILE, "(s + c) + p": TILE + 3 * BLOCK, "q": TILE + 3 * BLOCK + 5 * RUN}[kind]
+    places = {"total": TILE, "s + c": 2 * TILE, "(s + c) + p": TILE + 3 * BLOCK, "q": TILE + 3 * BLOCK + 5 * RUN}
+    end = places[kind]
     found: list[NDArray[Any]] = []
     while sum(map(len, found)) < count:
         exponents = np.zeros((100, end + 4000), np.int64)
         for row in exponents:
-            _begin_span(scale, row)
-            scale.put(row, 20 * RUN, -scale.high)
+            if kind != "total":
+                _begin_span(scale, row)
+                scale.put(row, 20 * RUN, -scale.high)
             scale.put(row, 21 * RUN, scale.half)
             scale.put(row, end + 3 * RUN, -scale.half)
         x = np.ldexp(_mantissas(exponents.shape, dtype, rng), exponents).astype(dtype)
@@ -234,11 +251,12 @@ def _reciprocal(number: np.longdouble, dtype: str) -> NDArray[Any]:
 
 
 def _value_and_result(x: NDArray[Any], end: int, kind: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return what the canonical order has for the second tile's value, and for the result before element `end`."""
+    """Return what the canonical order has for the last tile's value, and for the result before element `end`."""
     accumulator = np.dtype("float32" if x.dtype == np.float16 else x.dtype)
     numbers = x.astype(accumulator)
-    s = np.multiply.accumulate(numbers[:, :TILE], axis=1)[:, -1]
-    r = np.multiply.accumulate(numbers[:, TILE:end].reshape(len(x), -1, RUN), axis=2)[:, :, -1]
+    before = 0 if kind == "total" else TILE
+    s = np.multiply.reduce(numbers[:, :before], axis=1)
+    r = np.multiply.accumulate(numbers[:, before:end].reshape(len(x), -1, RUN), axis=2)[:, :, -1]
     runs = r.shape[1]
     h = np.ones((len(x), -(-runs // 16) * 16), accumulator)
     h[:, :runs] = r
@@ -256,15 +274,25 @@ def _value_and_result(x: NDArray[Any], end: int, kind: str) -> tuple[NDArray[Any
 def falling(count: int, length: int) -> NDArray[np.float32]:
     """Return slices of a tile that is exceptional, whose left fold falls below the range and would come back at once.
 
-    The fold falls at each place of a run but the last in turn, so each member in turn must stay 0.
+    The fold falls at each place of a run but the last in turn, so each member in turn must stay 0: first far below the
+    range, and then just to the smallest normal number, which devices keep that flush what is smaller.
     """
     exponents = np.zeros((count, length), np.int64)
     exponents[:, 0] = 100
     exponents[:, RUN : RUN + 2] = -70  # r is out of range and no result is: the tile is exceptional
     for number, row in enumerate(exponents):
         place = 3 * RUN + number % (RUN - 1)
-        row[place : place + 2] = -100, 60
+        row[place : place + 2] = -100 if number < RUN - 1 else -86, 60
     return np.ldexp(np.float32(1), exponents).astype(np.float32)
+
+
+def infinity_times_small() -> NDArray[np.float32]:
+    """Return slices absorbed by an infinity or a zero, in which later elements are about the smallest normal number."""
+    smallest = np.finfo(np.float32).smallest_normal
+    x = np.ones((6, 20_000), np.float32)
+    x[:3, 10], x[3:, 10] = np.inf, -smallest / 4
+    x[:, 15_000] = [smallest, np.nextafter(smallest, np.float32(1)), -smallest / 2, np.inf, 3, smallest / 2]
+    return x
 
 
 def smallest_normals(dtype: str, slices: int, length: int) -> NDArray[Any]:

@@ -26,10 +26,13 @@ from .mutation.trials import Trial
 from .near_underflow import (
     KINDS,
     climbing_products,
+    falling,
+    infinity_times_small,
     kinds_of,
     lone_peaks,
     near_underflow,
     peaks_of_products,
+    s_of_a_window,
     smallest_normals,
 )
 
@@ -241,6 +244,26 @@ def test_the_smallest_normal_number_is_a_zero_in_left_folds(device: Device, dtyp
     check_scan(device, np.concatenate([np.ones((2 * length, 5000), dtype), x[: 2 * length]], axis=1), "product", 1)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_left_folds_that_fall_stay_zero(device: Device, kernel: str) -> None:
+    x = falling(30, 4200)
+    right = reference.cumulative(x, "product", axis=1)
+    assert right[:, 47].all()
+    assert not right[:, 64:].any()
+    check_scan(device, x, "product", 1, kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_windows_behind_a_result_near_the_smallest(
+    device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last result of a window is in range for left folds, and out of it for the tiles behind."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, dispatch_elements=2 * TILE))
+    for dtype in ("float32", "float64"):
+        for row in s_of_a_window(dtype, 5):
+            check_scan(device, row, "product", 0, kernel=kernel)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_result_that_alone_overflows(device: Device, kernel: str, dtype: str) -> None:
@@ -282,10 +305,7 @@ def test_random_walks_in_every_kernel(device: Device, kernel: str, dtype: str) -
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_infinity_times_what_is_too_small_is_nan(device: Device, kernel: str) -> None:
     """In an absorbed slice, too, where only classes count: devices that flush and devices that don't agree."""
-    smallest = np.finfo(np.float32).smallest_normal
-    x = np.ones((6, 20_000), np.float32)
-    x[:3, 10], x[3:, 10] = np.inf, -smallest / 4
-    x[:, 15_000] = [smallest, np.nextafter(smallest, 1), -smallest / 2, np.inf, 3, smallest / 2]
+    x = infinity_times_small()
     got = reference.cumulative(x, "product", axis=1)
     assert np.isnan(got[:, -1]).tolist() == [True, False, True, True, False, False]
     assert np.signbit(got[4:, -1]).all()
@@ -313,18 +333,8 @@ def test_decays(device: Device, kernel: str) -> None:
 
 CHECKS = [
     one
-    for name in (
-        "lib/order",
-        "lib/carry",
-        "lib/tile_runs",
-        "lib/progress",
-        "lib/run_written",
-        "lib/run_reach",
-        "lib/reach",
-        "lib/columns",
-        "lib/four",
-    )
-    for one in alterations((shaders.folder() / f"{name}.wgsl").read_text(encoding="utf-8"), f"{name}.wgsl")
+    for path in sorted(shaders.folder().rglob("*.wgsl"))
+    for one in alterations(path.read_text(encoding="utf-8"), path.relative_to(shaders.folder()).as_posix())
     if one.kind == "check"
 ]
 """The checks of what is out of range, each taken out."""

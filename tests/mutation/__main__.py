@@ -13,7 +13,7 @@ from dmlgpu import shaders
 from .alterations import Alteration, Key, alterations
 from .justifications import PATH as REASONS
 from .justifications import Reason, entries, read
-from .page import page
+from .page import KINDS, page
 from .results import PATH as RESULTS
 from .results import Results
 from .worker import Worker
@@ -36,6 +36,11 @@ def main() -> int:
         metavar="X",
         help="have the driver compile X times as much for an alteration",
     )
+    parser.add_argument(
+        "--kind",
+        choices=KINDS,
+        help="try alterations of one kind only; the next run tries the others",
+    )
     parser.add_argument("--page", action="store_true", help="try nothing; write the page again, after justifying")
     arguments = parser.parse_args()
     texts = shader_texts()
@@ -56,7 +61,7 @@ def main() -> int:
                 if results.is_complete(name, texts[name]):
                     results.forget(name, texts[name])
             names = [name for name in names if name in arguments.files or not results.is_complete(name, texts[name])]
-        _try_out({name: texts[name] for name in names}, results, arguments.patience)
+        _try_out({name: texts[name] for name in names}, results, arguments.patience, arguments.kind)
     return _judge(results, texts)
 
 
@@ -67,7 +72,7 @@ def shader_texts() -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files}
 
 
-def _try_out(texts: Mapping[str, str], results: Results, patience: float) -> None:
+def _try_out(texts: Mapping[str, str], results: Results, patience: float, kind: str | None) -> None:
     if not texts:
         return
     with Worker(patience) as worker:
@@ -75,7 +80,7 @@ def _try_out(texts: Mapping[str, str], results: Results, patience: float) -> Non
         for name, text in texts.items():
             every = alterations(text, name)
             for number, one in enumerate(every, 1):
-                if results.get(one, text) is None:
+                if results.get(one, text) is None and kind in (None, one.kind):
                     _try_one(worker, one, text, results, f"{number} of {len(every)}")
                 if number % 20 == 0:
                     results.write_cache()

@@ -23,9 +23,11 @@ from ..near_underflow import (
     KINDS,
     climbing_products,
     falling,
+    infinity_times_small,
     lone_peaks,
     near_underflow,
     peaks_of_products,
+    s_of_a_window,
     smallest_normals,
 )
 from ..test_compensated import borders, wide
@@ -134,6 +136,8 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "nearly_zero": lambda shape, _, __: nearly_zero(shape[1]),
     "every_other": lambda shape, dtype, _: every_other(shape[1], dtype),
     "falling": lambda shape, _, __: falling(*shape),
+    "falling_beside": lambda shape, _, __: np.ascontiguousarray(falling(*shape[::-1]).T),
+    "infinity_times_small": lambda _, __, ___: infinity_times_small(),
     "halfway": lambda _, __, ___: halfway(),
     "halves": lambda shape, _, __: halves(shape[0]),
     "handing_on": lambda shape, _, __: handing_on(shape[0]),
@@ -148,6 +152,7 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "lone_peaks": lambda shape, dtype, _: lone_peaks(dtype, *shape),
     "peaks_of_products": lambda _, dtype, __: peaks_of_products(dtype),
     **{f"near {kind}": _near(kind) for kind in KINDS},
+    "s of a window": lambda shape, dtype, _: s_of_a_window(dtype, shape[0]),
     **{way: _leaving(way) for way in (*LEAVING, "late infinity")},
 }
 

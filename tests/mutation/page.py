@@ -9,7 +9,7 @@ from .alterations import Key
 from .justifications import CLASSES, Reason
 from .results import Results
 
-__all__ = ["page"]
+__all__ = ["KINDS", "page"]
 
 _HEAD = """\
 # Mutations: what the tests notice when a shader is altered
@@ -26,6 +26,7 @@ the command fails.
 ```sh
 make mutation                                          # the files whose code has changed since; all of them take hours
 make mutation MUTATION_ARGS="lib/run.wgsl round.wgsl"  # these again
+make mutation MUTATION_ARGS="--kind check"             # the alterations of one kind, of all files that have changed
 make mutation MUTATION_ARGS="--survivors --patience 4" # what survived, on four times as much code
 make mutation MUTATION_ARGS=--page                     # try nothing: judge, and write this page again
 ```
@@ -36,7 +37,7 @@ A run can be stopped; the next one goes on where it was. Mend a survivor by a tr
 [results.json](../tests/mutation/results.json) has the counts of every file.
 """
 
-_KINDS = {
+KINDS = {
     "operator": "`+` becomes `-`, `*` becomes `+`, `&` becomes `|`, and so on",
     "comparison": "`<` becomes `<=` and `>=`, `==` becomes `!=`, and so on",
     "guard": "the condition of an `if` or `while` becomes true or false",
@@ -45,6 +46,7 @@ _KINDS = {
     "stride": "a stride becomes 1",
     "barrier": "a barrier is left out",
 }
+"""What an alteration can be, and what it does."""
 
 
 def page(results: Results, reasons: Mapping[Key, Reason]) -> str:
@@ -67,7 +69,7 @@ def _lines(results: Results, reasons: Mapping[Key, Reason]) -> Iterator[str]:
     yield from ("", "## By kind", "")
     yield "| kind | what is altered | alterations | survive |"
     yield "|---|---|--:|--:|"
-    for kind, what in _KINDS.items():
+    for kind, what in KINDS.items():
         counts = [record.kinds[kind] for record in records.values() if kind in record.kinds]
         tried = sum(one[0] for one in counts) or "none yet"
         yield f"| {kind} | {what} | {tried} | {sum(one[1] for one in counts)} |"

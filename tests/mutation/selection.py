@@ -17,7 +17,7 @@ from dmlgpu.planning.windows import SPAN, TILE
 from dmlgpu.runtime.device import Device
 
 from ..harness import Posts
-from ..near_underflow import KINDS, kinds_of, near_underflow
+from ..near_underflow import KINDS, infinity_times_small, kinds_of, near_underflow, s_of_a_window
 from ..test_exceptional import LEAVING, torn_posts, twice
 from ..test_float64_words import halfway
 from .cases import OUTPUT_FIRST, PACKED, BytesCase, CopyCase, own_scan
@@ -173,7 +173,13 @@ def near_underflow_trials() -> Iterator[_Choice]:
             shape = (near_underflow(kind, "float16", 1).shape[1], 256)
             yield own_scan(family, "float16", "product", shape, 0, "slices"), {"near_elements": 2**31}
     for way in KERNELS:
-        yield own_scan("falling", "float32", "product", (15, 4200), 1, way), {}
+        for dtype in ("float32", "float64"):
+            case = own_scan("s of a window", dtype, "product", s_of_a_window(dtype, 16).shape, 1, way)
+            yield case, {"window": 2 * TILE}
+        yield own_scan("falling", "float32", "product", (30, 4200), 1, way), {}
+        yield own_scan("infinity_times_small", "float32", "product", infinity_times_small().shape, 1, way), {}
+    far = own_scan("falling_beside", "float32", "product", (4200, 30), 0, "slices", far=(100, 130))
+    yield from ((far, {"binding_bytes": binding}) for binding in (4096, 70_000))
     for dtype in ("float32", "float64"):
         for shape in ((32, 16), (2**15, 3)):
             yield own_scan("smallest_normals", dtype, "product", shape, 1, "slices"), {}
