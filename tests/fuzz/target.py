@@ -40,12 +40,15 @@ class Target:
     watched : tuple of str
         The modules of the package, such as ``"array"``, or folders of it. An input is new if it makes a step from line
         to line in there, or has something notable, that no other has.
+    drawn : int
+        How many inputs the search draws at a time; the suite draws a fifth of that. Fewer where each takes long.
     """
 
     name: str
     inputs: Callable[[list[str]], SearchStrategy[str]]
     check: Callable[[str], set[Any] | None]
     watched: tuple[str, ...]
+    drawn: int = 500
 
     def __post_init__(self) -> None:
         for name in self.watched:
@@ -85,7 +88,10 @@ class Target:
             # Anew for each round, as what it found is drawn from in the next.
             given = hypothesis.given(self.inputs([*corpus, *new]))
             settings = hypothesis.settings(
-                max_examples=500, deadline=None, database=None, suppress_health_check=list(hypothesis.HealthCheck)
+                max_examples=self.drawn,
+                deadline=None,
+                database=None,
+                suppress_health_check=list(hypothesis.HealthCheck),
             )
             try:
                 settings(given(one))()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .files import CSV, JSON, NPY
+from .plans import PLANS
 from .programs import PROGRAMS
 from .target import Target
 
-TARGETS: dict[str, Target] = {target.name: target for target in (PROGRAMS, NPY, CSV, JSON)}
+TARGETS: dict[str, Target] = {target.name: target for target in (PROGRAMS, PLANS, NPY, CSV, JSON)}
