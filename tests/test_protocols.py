@@ -234,6 +234,29 @@ def test_names_of_numpy_say_what_to_use(name: str, instead: str) -> None:
         getattr(dmlgpu, name)
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("cumsum", "a DeviceArray has no cumsum: use dmlgpu.cumulative_sum, or numpy.cumsum"),
+        ("ravel", r"a DeviceArray has no ravel: use reshape\(-1\)"),
+        ("sum", r"a DeviceArray has no sum: read the elements back with .numpy\(\) first"),
+        ("shpae", "'DeviceArray' object has no attribute 'shpae'"),
+        ("__array_interface__", "'DeviceArray' object has no attribute '__array_interface__'"),
+    ],
+)
+def test_methods_of_numpy_say_what_to_use(device: dmlgpu.Device, name: str, message: str) -> None:
+    x = dmlgpu.asarray([1.5], device)
+    assert not hasattr(x, name)
+    with pytest.raises(AttributeError, match=f"^{message}$"):
+        getattr(x, name)
+
+
+def test_what_arrays_are_to_use_instead_is_there(device: dmlgpu.Device) -> None:
+    x = dmlgpu.asarray([[1.5, 2.5]], device)
+    assert x.copy().reshape(-1).shape == x.reshape(-1).shape == x[0].shape == (2,)
+    assert x.transpose().shape == (2, 1)
+
+
 def test_completion_shows_public_names_only() -> None:
     assert dir(dmlgpu) == sorted(dmlgpu.__all__)
     assert all(hasattr(dmlgpu, name) for name in dir(dmlgpu))

@@ -26,6 +26,17 @@ __all__ = ["DeviceArray", "asarray"]
 _SHOWN = 3
 """The number of elements that a repr shows from either end."""
 
+_INSTEAD = {
+    "cumsum": "use dmlgpu.cumulative_sum, or numpy.cumsum",
+    "cumprod": "use dmlgpu.cumulative_prod, or numpy.cumprod",
+    "round": "use dmlgpu.round, or numpy.round",
+    "flatten": "use copy().reshape(-1)",
+    "ravel": "use reshape(-1)",
+    "squeeze": "use reshape, or an index of 0",
+    "swapaxes": "use transpose",
+}
+"""Methods of NumPy's arrays that people try, and what does it here."""
+
 
 def _refusal(what: str, way_out: str) -> Callable[..., NoReturn]:
     """Return a special method that only raises an error, which says why and what to do instead."""
@@ -438,6 +449,13 @@ class DeviceArray:
         if self.ndim == 0:
             raise ArrayTypeError("an array of 0 dimensions cannot be iterated over: use reshape(1)")
         return (self[i] for i in range(len(self)))
+
+    if not TYPE_CHECKING:  # with it, type checkers would know every name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("_") or not hasattr(np.ndarray, name):
+                raise AttributeError(f"'DeviceArray' object has no attribute {name!r}", name=name, obj=self)
+            raise AttributeError(f"a DeviceArray has no {name}: {_INSTEAD.get(name, READ_BACK)}")
 
     __eq__ = _no_comparison("==")
     __ne__ = _no_comparison("!=")
