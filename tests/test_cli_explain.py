@@ -74,6 +74,7 @@ def test_help_names_the_profiles(capsys: pytest.CaptureFixture[str]) -> None:
         (("cumsum", "--shape", "4by4"), "'4by4' is no shape: write sizes with an x between"),
         (("cumsum", "--shape", "0", "--profile", "h200"), "give sizes of 1 or more"),
         (("cumsum", "--shape", "9999999999^99", "--profile", "h200"), "at most 2^32-1 are supported"),
+        (("cumsum", "--shape", "99999999999", "--profile", "h200"), "at most 2^32-1 are supported"),
         (("cumsum", "--axis", "0"), "required: --shape"),
         (("cummax", "--shape", "4"), "invalid choice: 'cummax'"),
         (("cumsum", "--shape", "4", "--profile", "h100"), "invalid choice: 'h100'"),

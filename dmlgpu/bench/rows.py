@@ -108,7 +108,7 @@ def shape_text(shape: Sequence[int]) -> str:
 def _shape(text: str) -> tuple[int, ...]:
     sizes = []
     for part in text.split("x"):
-        match = re.fullmatch(r"(\d{1,10})(?:\^(\d{1,2}))?", part)
+        match = re.fullmatch(r"(\d{1,40})(?:\^(\d{1,2}))?", part)
         if match is None or int(match[1]) == 0:
             raise ArgumentError(f"{text!r} is no shape: write sizes of at least 1 with an x between, as in 16x2^20")
         sizes.append(int(match[1]) ** int(match[2] or 1))

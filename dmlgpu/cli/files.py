@@ -69,6 +69,8 @@ def _format(path: Path, verb: str) -> Format:
         case ".parquet":
             return "parquet"
         case suffix:
+            if path.is_dir():
+                raise CommandError(f"{str(path)!r} is a folder; give a file in it")
             what = f"the extension {suffix}" if suffix else "no extension"
             raise CommandError(f"{str(path)!r} has {what}; dmlgpu {verb} .npy, .npz, .csv and .parquet files")
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dtypes import ELEMENT_TYPES
-from ..errors import AxisError
+from ..errors import AxisError, counted
 from ..layout import resolve_axis
 from ..planning.problem import MODES, OPERATORS, ScanOptions
 from .console import CommandError, one_line, say
@@ -270,7 +270,7 @@ def _size_of(text: str) -> int:
         raise ArgumentTypeError(f"{text!r} is no amount of memory, such as 500MB or 4GiB")
     size = int(float(found[1]) * units[found[2].lower()])
     if size < _LEAST_MEMORY:
-        raise ArgumentTypeError(f"{text!r} is {size} bytes, and 1MiB is the least")
+        raise ArgumentTypeError(f"{text!r} is {counted(size, 'byte')}, and 1MiB is the least")
     return size
 
 
@@ -641,7 +641,7 @@ def problem_given(arguments: Namespace) -> dict[str, Any]:
 def _shape(text: str) -> tuple[int, ...]:
     sizes = []
     for part in text.split("x"):
-        match = re.fullmatch(r"(\d{1,10})(?:\^(\d{1,2}))?", part, re.ASCII)
+        match = re.fullmatch(r"(\d{1,40})(?:\^(\d{1,2}))?", part, re.ASCII)
         if match is None:
             raise ArgumentTypeError(f"{text!r} is no shape: write sizes with an x between, as in 4096x4096 or 16x2^20")
         sizes.append(int(match[1]) ** int(match[2] or 1))
