@@ -442,6 +442,7 @@ def test_an_archive_larger_than_the_memory(
     assert leftovers(Path()) == []
 
 
+@pytest.mark.combinations
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems count in other ways")
 @pytest.mark.parametrize("kind", ["npz", "parquet", "csv"])
 def test_the_memory_stays_below_its_limit_in_other_formats(tmp_path: Path, kind: str) -> None:

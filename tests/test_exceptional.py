@@ -515,6 +515,7 @@ def swinging(length: int, dtype: str) -> NDArray[Any]:
     return x
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kernel", ["rows", "lookback", "serial"])
 def test_more_exceptional_tiles_of_words_than_a_loop_may_take(
     device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch

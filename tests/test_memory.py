@@ -70,6 +70,7 @@ def errors(device: Device) -> None:
         dmlgpu.cumulative_sum(array, axis=1, out=array[1:])
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("call", [scan, scan_into, convert, arrays, released, errors])
 def test_calls_leave_nothing_behind(device: Device, call: Callable[[Device], None]) -> None:
     for _ in range(50):

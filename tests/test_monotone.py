@@ -115,6 +115,7 @@ class TestKernels:
                 check(device, varied(dtype, (3, length)), 1, kernel=kernel, exclusive=exclusive, reverse=reverse)
                 check(device, every_kind(dtype, (3, length)), 1, kernel=kernel, reverse=not reverse)
 
+    @pytest.mark.combinations
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_types(self, device: Device, dtype: str) -> None:
         for length in (257, 4500, 20_000):
@@ -141,6 +142,7 @@ class TestKernels:
         check(device, varied("float64", (2, 70_000)), 1, kernel=kernel, exclusive=True, reverse=True)
         check(device, varied("int8", (66_000, 3)), 0, kernel=kernel)
 
+    @pytest.mark.combinations
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_slices_side_by_side(self, device: Device, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
         for near in (device.limits.traits.near_elements, 0):
@@ -149,6 +151,7 @@ class TestKernels:
             check(device, varied(dtype, (300, 256)), 0, exclusive=True, reverse=True)
             check(device, varied(dtype, (4500, 128)), 0)
 
+    @pytest.mark.combinations
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_many_short_slices(self, device: Device, dtype: str) -> None:
         for length in (1, 3, 16):

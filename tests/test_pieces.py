@@ -238,6 +238,7 @@ def test_pieces_of_few_columns(
         firsts.clear()
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("shape", [(3, 8200, 40), (2, 8200, 200), (2, 400_000)])
 def test_pieces_wider_than_a_binding(device: dmlgpu.Device, dtype: str, shape: tuple[int, ...]) -> None:

@@ -302,6 +302,7 @@ def test_random_walks_in_every_kernel(device: Device, kernel: str, dtype: str) -
         check_scan(device, across, "product", 0, kernel=kernel, exclusive=both)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_infinity_times_what_is_too_small_is_nan(device: Device, kernel: str) -> None:
     """In an absorbed slice, too, where only classes count: devices that flush and devices that don't agree."""

@@ -570,6 +570,7 @@ def test_windows_of_strips(device: Device, dtype: str, odd: bool, monkeypatch: p
         check_scan(device, x, "sum", 0, exclusive=True, reverse=True)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("columns", [False, True])
 def test_more_rows_of_bands_than_a_loop_may_take(
     device: Device, columns: bool, monkeypatch: pytest.MonkeyPatch

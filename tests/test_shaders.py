@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -180,6 +181,7 @@ def _elements(one_buffer: bool) -> list[ElementType]:
     return [one for one in ELEMENT_TYPES if not one_buffer or one.name in ("float32", "float16", "int64")]
 
 
+@cache
 def every_pipeline() -> set[PipelineKey]:
     """Return every pipeline that a plan can ask for, but for the few constants that no kernel mixes with others."""
     plans = [plan_copy(copy, 2**20, Limits()) for copy in COPIES]
@@ -239,7 +241,7 @@ def every_pipeline() -> set[PipelineKey]:
     return {one.pipeline for plan in plans for one in plan.passes}
 
 
-def test_every_kernel_type_and_variant_compiles(device: Device) -> None:
+def test_the_pipelines_have_every_kernel_type_and_variant() -> None:
     keys = every_pipeline()
     assert {key.kernel for key in keys} == set(shaders.kernel_names())
     assert {slot for key in keys for slot in key.slots if slot[0] == "input"} == {
@@ -256,6 +258,13 @@ def test_every_kernel_type_and_variant_compiles(device: Device) -> None:
     assert {("tile", "runs"), ("reads", "quads"), ("writes", "strided")} <= {slot for key in keys for slot in key.slots}
     pieces = {("element", "f64"), ("element", "f64_words"), ("element", "f32_compensated")}
     assert pieces <= {slot for key in keys for slot in key.slots}
+
+
+@pytest.mark.combinations
+@pytest.mark.parametrize("kernel", shaders.kernel_names())
+def test_every_type_and_variant_compiles(device: Device, kernel: str) -> None:
+    keys = [key for key in every_pipeline() if key.kernel == kernel]
+    assert keys
     for key in keys:
         if device.limits.float64 or ("element", "f64") not in key.slots:
             assert device.pipelines.get(key).pipeline is not None
