@@ -55,25 +55,34 @@ def without_repairs(plan: Plan, *, at_once: bool = False) -> Plan:
 
 @dataclass(frozen=True)
 class Posts:
-    """Words that workgroups of a look-back have not written yet: of spans and tiles before the last tile's.
+    """Words that workgroups of a look-back have not written yet when a tile begins: the last one, unless `more`.
 
     Attributes
     ----------
     prefixes : int
-        The spans before the last tile's that have posted their totals, and not yet their prefixes.
+        The spans before the tile's that have posted their totals, and not yet their prefixes.
     of_span, of_tile : tuple of int
-        Single words of the records of the span, and of the tile, right before the last one's.
+        Single words of the records of a span before the tile's, and of the tile right before it.
+    back : int
+        How far before the tile's span the one of `of_span` is.
+    late : int
+        The workgroup that ends the span so many before the tile's runs behind all others before the tile; 0: in turn.
+    more : int
+        How many tiles come behind the tile.
     """
 
     prefixes: int = 0
     of_span: tuple[int, ...] = ()
     of_tile: tuple[int, ...] = ()
+    back: int = 1
+    late: int = 0
+    more: int = 0
 
 
 def run_without(posts: Posts, device: Device, plan: Plan, source: Any, target: Any) -> None:
     """Run a look-back over one slice in buffers of wgpu, in one window, a workgroup a dispatch.
 
-    Before the last workgroup runs, what `posts` has is taken back, as if others had not come so far.
+    Before the workgroup of a tile runs, what `posts` has is taken back, as if others had not come so far.
     """
     clear, look_back, *others = plan.passes
     assert look_back.pipeline.kernel == "scan_lookback"
@@ -84,20 +93,30 @@ def run_without(posts: Posts, device: Device, plan: Plan, source: Any, target: A
     prefix = halves + 2
     of_tile = halves if is_exact else prefix + 3 * halves * exclusive
     of_span = prefix + halves + 1 + (0 if is_exact else halves * exclusive)
-    first_tile = 16 + 12 * tiles + LOOKBACK_HEADER_WORDS
+    ticket = 16 + 12 * tiles
+    first_tile = ticket + LOOKBACK_HEADER_WORDS
     first_span = first_tile + tiles * of_tile
-    last = (tiles - 1) * TILE // SPAN
+    tile = tiles - 1 - posts.more
+    span = tile * TILE // SPAN
     missing = {
-        first_span + of_span * (last - 1 - n) + prefix + i for n in range(posts.prefixes) for i in range(halves + 1)
+        first_span + of_span * (span - 1 - n) + prefix + i for n in range(posts.prefixes) for i in range(halves + 1)
     }
-    missing |= {first_span + of_span * (last - 1) + word for word in posts.of_span}
-    missing |= {first_tile + of_tile * (tiles - 2) + word for word in posts.of_tile}
+    missing |= {first_span + of_span * (span - posts.back) + word for word in posts.of_span}
+    missing |= {first_tile + of_tile * (tile - 1) + word for word in posts.of_tile}
     scratch = device.gpu_device.create_buffer(size=plan.state_bytes, usage="STORAGE|COPY_DST")
     alone, executor, limit = replace(look_back, grid=(1, 1, 1)), device._executor, device.limits.dispatch_elements
-    executor.run(Plan((clear, *[alone] * (tiles - 1)), plan.state_bytes), source, target, limit, scratch=scratch)
-    for word in sorted(missing):
-        executor.write(scratch, 4 * word, np.zeros(1, np.uint32))
-    executor.run(Plan((alone, *others), plan.state_bytes), source, target, limit, scratch=scratch)
+    executor.run(Plan((clear,), plan.state_bytes), source, target, limit, scratch=scratch)
+    turns = [range(tile)]
+    if posts.late:
+        late = (span + 1 - posts.late) * (SPAN // TILE) - 1
+        turns = [range(late), range(late + 1, tile), range(late, late + 1)]
+    for turn in turns:
+        executor.write(scratch, 4 * ticket, np.array([turn.start], np.uint32))
+        executor.run(Plan((alone,) * len(turn), plan.state_bytes), source, target, limit, scratch=scratch)
+    for word, value in {ticket: tile, **dict.fromkeys(sorted(missing), 0)}.items():
+        executor.write(scratch, 4 * word, np.array([value], np.uint32))
+    rest = (*[alone] * (1 + posts.more), *others)
+    executor.run(Plan(rest, plan.state_bytes), source, target, limit, scratch=scratch)
     scratch.destroy()
 
 

@@ -730,6 +730,19 @@ def test_a_look_back_folds_the_spans_whose_prefix_is_missing(device: Device, mis
     assert reference.first_difference(got, expected_scan(device, x, operator, 0)) is None
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
+def test_a_prefix_that_is_late_leaves_what_is_there_as_it_is(device: Device, dtype: str) -> None:
+    """The first span's end comes when the second one has posted its total, which the last tile then takes."""
+    x = numbers((2 * SPAN + 9,), dtype, "sum")
+    posts = Posts(prefixes=1, late=2)
+    left = run_look_back(device, x, "sum", posts, repairs=False)
+    expected = expected_scan(device, x, "sum", 0)
+    assert (left[SPAN:-9] == 7).all()
+    assert reference.first_difference(left[-9:], expected[-9:]) is None
+    got = run_look_back(device, x, "sum", posts, repairs=True)
+    assert reference.first_difference(got, expected) is None
+
+
 def check_left(device: Device, x: NDArray[Any], operator: str, posts: Posts, *, exclusive: bool = False) -> None:
     """Assert that a look-back leaves the last tile, and no other, and that the passes behind it see to that."""
     expected = expected_scan(device, x, operator, 0, exclusive=exclusive)
@@ -778,6 +791,29 @@ def torn_posts() -> Iterator[tuple[Posts, str, str, bool]]:
         yield Posts(of_tile=(word,)), "middle", "float32", True
     for word in (7, 8):
         yield Posts(of_span=(word,)), "first", "float32", True
+
+
+def torn_posts_of_ends() -> Iterator[tuple[Posts, int]]:
+    """Yield a word of float32 that is not there yet when a span's last tile begins, and how many spans there are.
+
+    It belongs to the span right before that, or to one so far before that an invocation reads it which drivers on CPUs
+    run after the first one.
+    """
+    yield Posts(of_span=(4,), more=1), 2
+    yield Posts(prefixes=9, of_span=(4,), back=10, more=1), 11
+    yield Posts(prefixes=9, of_span=(0,), back=9, more=1), 11
+
+
+@pytest.mark.parametrize(("posts", "spans"), list(torn_posts_of_ends()))
+def test_a_look_back_hands_on_no_part_of_what_others_post(device: Device, posts: Posts, spans: int) -> None:
+    """A span's last tile that is left posts no prefix that the next tile takes."""
+    x = numbers((spans * SPAN + 9,), "float32", "sum")
+    expected = expected_scan(device, x, "sum", 0)
+    left = run_look_back(device, x, "sum", posts, repairs=False)
+    assert (left[spans * SPAN - TILE :] == 7).all()
+    assert reference.first_difference(left[: spans * SPAN - TILE], expected[: spans * SPAN - TILE]) is None
+    repaired = run_look_back(device, x, "sum", posts, repairs=True)
+    assert reference.first_difference(repaired, expected) is None
 
 
 @pytest.mark.parametrize(("posts", "place", "dtype", "exclusive"), list(torn_posts()))

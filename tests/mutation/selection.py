@@ -18,7 +18,7 @@ from dmlgpu.runtime.device import Device
 
 from ..harness import Posts
 from ..near_underflow import KINDS, infinity_times_small, kinds_of, near_underflow, s_of_a_window
-from ..test_exceptional import LEAVING, torn_posts, twice
+from ..test_exceptional import LEAVING, torn_posts, torn_posts_of_ends, twice
 from ..test_float64_words import halfway
 from .cases import OUTPUT_FIRST, PACKED, BytesCase, CopyCase, own_scan
 from .trials import Trial
@@ -488,6 +488,10 @@ def _missing_posts() -> Iterator[_Choice]:
     for number, repairs in ((63, False), (64, True)):
         case = own_scan("numbers", "float32", "sum", (70 * SPAN,), 0, "lookback")
         yield case, {"without": Posts(number), "repairs": repairs}
+    for dtype in ("float32", "int32", "int64"):
+        yield own_scan("numbers", dtype, "sum", (2 * SPAN + 9,), 0, "lookback"), {"without": Posts(1, late=2)}
+    for posts, spans in torn_posts_of_ends():
+        yield own_scan("numbers", "float32", "sum", (spans * SPAN + 9,), 0, "lookback"), {"without": posts}
     for posts, place, dtype, exclusive in torn_posts():
         length = 2 * SPAN + (3 * TILE if place == "middle" else TILE)
         case = own_scan("numbers", dtype, "sum", (length,), 0, "lookback", exclusive=exclusive)
