@@ -585,10 +585,9 @@ def _scan_window(
         if source.element != kind.element:
             assign(source, target)
             source = target
-        after = _run_piece(_problem(kind, source, target), source, target, carry, unfinished=unfinished)
-        if isinstance(y, np.ndarray):
-            device.download(target.buffer, 0, y)
-        elif y is not None and target is not y._tensor:
+        out = y if isinstance(y, np.ndarray) else None
+        after = _run_piece(_problem(kind, source, target), source, target, carry, unfinished=unfinished, out=out)
+        if isinstance(y, DeviceArray) and target is not y._tensor:
             assign(target, y._tensor)
     return after
 
@@ -618,13 +617,19 @@ def _problem(kind: PieceKind, source: Tensor, target: Tensor) -> ScanProblem:
 
 
 def _run_piece(
-    problem: ScanProblem, source: Tensor, target: Tensor, carry: NDArray[np.uint32] | None, *, unfinished: bool
+    problem: ScanProblem,
+    source: Tensor,
+    target: Tensor,
+    carry: NDArray[np.uint32] | None,
+    *,
+    unfinished: bool,
+    out: NDArray[Any] | None,
 ) -> NDArray[np.uint32] | None:
     """Run a piece, and of a monotone sum the running maximum of its results; their carries lie side by side."""
     device = target.device
     if not problem.monotone:
-        return device.run_piece(problem, source.buffer, target.buffer, carry, unfinished=unfinished)
+        return device.run_piece(problem, source.buffer, target.buffer, carry, unfinished=unfinished, out=out)
     before = (None, None) if carry is None else (carry[:, :CARRY_WORDS], carry[:, CARRY_WORDS:])
     sums = device.run_piece(problem.sums, source.buffer, target.buffer, before[0], unfinished=unfinished)
-    maxima = device.run_piece(problem.maxima, target.buffer, target.buffer, before[1], unfinished=unfinished)
+    maxima = device.run_piece(problem.maxima, target.buffer, target.buffer, before[1], unfinished=unfinished, out=out)
     return None if sums is None or maxima is None else np.concatenate([sums, maxima], axis=1)

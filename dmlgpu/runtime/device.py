@@ -522,6 +522,7 @@ class Device:
         carries: NDArray[np.uint32] | None,
         *,
         unfinished: bool,
+        out: NDArray[Any] | None = None,
     ) -> NDArray[np.uint32] | None:
         """Run a scan over a piece of longer slices.
 
@@ -533,6 +534,9 @@ class Device:
             What the piece before it returned; None for the first.
         unfinished : bool
             Whether a piece follows.
+        out : ndarray, optional
+            An array to fill, in C order, from the beginning of `target`. It is filled before the carries are read, so
+            that there is one wait for both.
 
         Returns
         -------
@@ -558,6 +562,8 @@ class Device:
                     self.limits.dispatch_elements,
                     scratch=scratch.gpu_buffer,
                 )
+                if out is not None:
+                    self._transfers.read(target, 0, out)
                 if not unfinished:
                     return None
                 words = np.empty(piece.form.shape, np.uint32)
