@@ -211,7 +211,10 @@ class Source:
                 column_names=names, skip_rows=skipped, block_size=min(self.end - self.begin + 1, block)
             ),
             pyarrow.csv.ParseOptions(
-                delimiter=self.dialect.delimiter, newlines_in_values=not self.is_plain, ignore_empty_lines=False
+                delimiter=self.dialect.delimiter,
+                quote_char='"' if self.has_quotes else False,  # without any, pyarrow is quicker if it need not look
+                newlines_in_values=not self.is_plain,
+                ignore_empty_lines=False,
             ),
             pyarrow.csv.ConvertOptions(
                 check_utf8=False,
