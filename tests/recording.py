@@ -1,12 +1,11 @@
-"""Runs plans with shaders that write down every access to memory, by workgroup and invocation, in the order of each."""
+"""Runs plans with shaders that write down what they access, see noting.py."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import wgpu
@@ -17,54 +16,30 @@ from dmlgpu.planning.dispatch import Pass, PipelineKey, Plan
 from dmlgpu.runtime.device import Device
 from dmlgpu.runtime.executor import submit
 
-__all__ = ["Access", "record"]
+from .noting import Site, noting, noting_shared
 
-_ACCESS = re.compile(r"(?:(atomic\w+)\(&)?\b((?:input|output)_(?:words|pairs|quads)|state)\[")
-_LOADS = re.compile(r"^(fn (?:load_run|load_lane|load_rows|take_item)\(.*\{)$", re.MULTILINE)
-"""Where an invocation uses what it has loaded, or is about to load the next run."""
-_READS = {None, "atomicLoad", "poll", "atomicOr", "atomicAdd", "atomicMax", "atomicMin"}
-_WRITES = {"=", "atomicStore", "atomicExchange", "atomicXor", "atomicAdd", "atomicMax", "atomicMin"}
-_NOTES = """
-@group(1) @binding(0) var<storage, read_write> noted: array<atomic<u32>>;
-var<private> noted_by: vec2<u32>;
-var<private> noted_barriers: u32;
-fn note(site: u32, index: u32) -> u32 {
-    let at = atomicAdd(&noted[0], 1u) * 3u + 1u;
-    if (at + 2u < arrayLength(&noted)) {
-        atomicStore(&noted[at], noted_by.x);
-        atomicStore(&noted[at + 1u], (noted_barriers << 16u) | (noted_by.y << 8u) | site);
-        atomicStore(&noted[at + 2u], index);
-    }
-    return index;
-}
-"""
+__all__ = ["Access", "Notes", "record", "record_shared"]
+
 _MOST = 2**21
 _STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 
 
-@dataclass(frozen=True)
-class Site:
-    """A place in a shader's text that accesses memory, or where an invocation goes on to the next run."""
+Altered = Callable[[str], tuple[str, list[Site]]]
+"""Makes a shader that takes notes, and says of which sites."""
+Alter = Callable[[str], str]
 
-    number: int
-    name: str
-    how: str | None
-    """An atomic function, "=" for a store, "poll" for what reads by an atomic function, or None for a load."""
 
-    @property
-    def reads(self) -> bool:
-        """Whether it reads, as far as traffic is concerned."""
-        return self.how in _READS
+class Notes(NamedTuple):
+    """What invocations have done, in the order of each. The arrays are as long as there were accesses."""
 
-    @property
-    def writes(self) -> bool:
-        """Whether it writes, as far as traffic is concerned."""
-        return self.how in _WRITES
-
-    @property
-    def unit(self) -> int:
-        """Bytes of an access."""
-        return {"quads": 16, "pairs": 8}.get(self.name[-5:], 4)
+    sites: Sequence[Site]
+    workgroups: NDArray[np.uint32]
+    numbers: NDArray[np.uint32]
+    """The site's number."""
+    lanes: NDArray[np.uint32]
+    barriers: NDArray[np.uint32]
+    """How many the invocation has passed."""
+    indices: NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,51 +53,6 @@ class Access:
     place: int
 
 
-def _end_of(text: str, begin: int) -> int:
-    """Return where the bracket ends that is open at `begin`."""
-    depth = 1
-    for at in range(begin, len(text)):
-        depth += {"[": 1, "]": -1}.get(text[at], 0)
-        if depth == 0:
-            return at
-    raise AssertionError("an open bracket")
-
-
-def noting(source: str, *, tensors: bool = True) -> tuple[str, list[Site]]:
-    """Return a shader that notes what it accesses, `tensors` or not, and the sites that it notes by their numbers."""
-    sites: list[Site] = [Site(0, "", "")]
-    out, at = "", 0
-    source = _LOADS.sub(r"\1 _ = note(0u, 0u);", source)
-    source = re.sub(r"const DELAY = \d+u;", "const DELAY = 2u;", source)  # each turn of it would be noted
-    source = source.replace("storageBarrier();", "storageBarrier(); noted_barriers += 1u;")
-    for match in _ACCESS.finditer(source):
-        if match[2] != "state" and not tensors:
-            continue
-        end = _end_of(source, match.end())
-        rest = source[end + 1 : end + 4].lstrip()
-        is_store = match[1] is None and rest.startswith("=") and not rest.startswith("==")
-        how = "=" if is_store else match[1]
-        if how == "atomicOr" and source.startswith(", 0u)", end + 1):
-            how = "poll"
-        site = Site(len(sites), match[2], how)
-        assert site.reads or site.writes, match[0]
-        sites.append(site)
-        if match.start() < at:
-            raise AssertionError("an access in the index of another")
-        out += source[at : match.end()] + f"note({site.number}u, {source[match.end() : end]})"
-        at = end
-    out += source[at:]
-    out = re.sub(r"fn main\((?!.*workgroup_id)", "fn main(@builtin(workgroup_id) workgroup: vec3<u32>, ", out)
-    grid = "@builtin(num_workgroups) noted_grid: vec3<u32>, "
-    out, found = re.subn(
-        r"fn main\((.*)\) \{",
-        rf"fn main({grid}\1) {{ noted_by = vec2<u32>(workgroup.y * noted_grid.x + workgroup.x, lane);",
-        out,
-    )
-    assert found == 1
-    return out + _NOTES, sites
-
-
 def record(
     device: Device,
     plan: Plan,
@@ -131,24 +61,47 @@ def record(
     *,
     tensors: bool = True,
 ) -> Iterator[tuple[Pass, list[Access]]]:
-    """Run a plan over the bytes of its buffers, or of its only one; yield each pass with its accesses.
+    """Run a plan over the bytes of its buffers, or of its only one; yield each pass with its accesses to storage.
 
     Without `tensors`, with those to scratch memory alone.
     """
+    for one, notes in _notes(device, plan, source, target, partial(noting, tensors=tensors)):
+        sites = notes.sites
+        yield (
+            one,
+            [
+                Access(sites[number], workgroup, lane, barriers, index * sites[number].unit)
+                for workgroup, number, lane, barriers, index in zip(*(part.tolist() for part in notes[1:]), strict=True)
+            ],
+        )
+
+
+def record_shared(
+    device: Device, plan: Plan, source: NDArray[np.uint8], target: NDArray[np.uint8] | None, alter: Alter = str
+) -> Iterator[tuple[Pass, Notes]]:
+    """Run a plan as `record` does; yield each pass with its accesses to memory of workgroups.
+
+    `alter` changes the text of each shader before.
+    """
+    yield from _notes(device, plan, source, target, lambda text: noting_shared(alter(text)))
+
+
+def _notes(
+    device: Device, plan: Plan, source: NDArray[np.uint8], target: NDArray[np.uint8] | None, altered: Altered
+) -> Iterator[tuple[Pass, Notes]]:
     gpu = device.gpu_device
     with device.lock:
         read = gpu.create_buffer_with_data(data=source, usage=_STORAGE)
         written = read if target is None else gpu.create_buffer_with_data(data=target, usage=_STORAGE)
         state = gpu.create_buffer(size=max(256, plan.state_bytes), usage=_STORAGE)
         for one in plan.passes:
-            yield one, list(_accesses(gpu, one, {1: read, 2: written, 3: state}, tensors))
+            yield one, _notes_of(gpu, one, {1: read, 2: written, 3: state}, altered)
         for buffer in {id(each): each for each in (read, written, state)}.values():
             buffer.destroy()
 
 
 @lru_cache(maxsize=64)
-def _pipeline(gpu: Any, key: PipelineKey, tensors: bool) -> tuple[object, Sequence[Any], list[Site]]:
-    code, sites = noting(shaders.resolve(key.kernel, dict(key.slots)).source, tensors=tensors)
+def _pipeline(gpu: Any, key: PipelineKey, code: str) -> tuple[object, Sequence[Any]]:
     stage = wgpu.ShaderStage.COMPUTE
     layouts = [
         gpu.create_bind_group_layout(
@@ -164,13 +117,14 @@ def _pipeline(gpu: Any, key: PipelineKey, tensors: bool) -> tuple[object, Sequen
             "constants": dict(key.constants),
         },
     )
-    return pipeline, layouts, sites
+    return pipeline, layouts
 
 
-def _accesses(gpu: Any, one: Pass, buffers: Mapping[int, Any], tensors: bool) -> Iterator[Access]:
-    pipeline, layouts, sites = _pipeline(gpu, one.pipeline, tensors)
+def _notes_of(gpu: Any, one: Pass, buffers: Mapping[int, Any], altered: Altered) -> Notes:
+    code, sites = altered(shaders.resolve(one.pipeline.kernel, dict(one.pipeline.slots)).source)
+    pipeline, layouts = _pipeline(gpu, one.pipeline, code)
     uniforms = gpu.create_buffer_with_data(data=one.uniforms, usage=wgpu.BufferUsage.UNIFORM)
-    notes = gpu.create_buffer(size=4 * (1 + 3 * _MOST), usage=_STORAGE)
+    notes = gpu.create_buffer(size=4 * (1 + 4 * _MOST), usage=_STORAGE)
     parts = {0: (uniforms, 0, len(one.uniforms))}
     for number, part in ((1, one.input), (2, one.output)):
         if part is not None:
@@ -197,9 +151,8 @@ def _accesses(gpu: Any, one: Pass, buffers: Mapping[int, Any], tensors: bool) ->
     submit(gpu, [encoder.finish()])
     (count,) = np.frombuffer(gpu.queue.read_buffer(notes, 0, 4), np.uint32).tolist()
     assert count <= _MOST, f"{count} accesses, of which {_MOST} can be noted"
-    words = np.frombuffer(gpu.queue.read_buffer(notes, 4, 12 * count), np.uint32).tolist() if count else []
+    found_words = np.frombuffer(gpu.queue.read_buffer(notes, 4, 16 * count) if count else b"", np.uint32)
     notes.destroy()
     uniforms.destroy()
-    for workgroup, who, index in zip(words[::3], words[1::3], words[2::3], strict=True):
-        site = sites[who & 255]
-        yield Access(site, workgroup, (who >> 8) & 255, who >> 16, index * site.unit)
+    workgroups, who, barriers, indices = found_words.reshape(-1, 4).T
+    return Notes(sites, workgroups, who >> 8, who & 255, barriers, indices)

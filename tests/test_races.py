@@ -1,4 +1,4 @@
-"""No two invocations meet in a word of scratch memory without a barrier that orders what they do. See recording.py.
+"""No two invocations meet in a word of memory without a barrier that orders what they do. See recording.py.
 
 A barrier of a workgroup orders its own memory alone; only `storageBarrier` orders what is in storage. Software drivers
 run the invocations of a workgroup one after the other, so that results do not show whether one is missing.
@@ -6,23 +6,27 @@ run the invocations of a workgroup one after the other, so that results do not s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dmlgpu import shaders
 from dmlgpu.dtypes import by_name
 from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import Plan
 from dmlgpu.planning.problem import Operator, ScanOptions, scan_problem
 from dmlgpu.planning.scan import ScanPlanner
-from dmlgpu.planning.windows import TILE
+from dmlgpu.planning.windows import RUN, TILE
 from dmlgpu.runtime.device import Device
 
 from .harness import changed
-from .recording import Access, noting, record
+from .noting import noting
+from .recording import Access, Notes, record, record_shared
 from .test_ledger import FAR, GPU, SOFTWARE
 
 _MEET = {"atomicOr", "atomicXor", "atomicAdd", "atomicMin", "atomicMax"}
@@ -59,51 +63,189 @@ def races(accesses: Iterable[Access]) -> Iterator[Race]:
 
 SHAPES = {
     "rows": (3, 5 * TILE + 100),
-    "lookback": (3, 5 * TILE + 100),
+    "lookback": (1, 35 * TILE + 100),  # of more than two spans
     "withheld": (3, 5 * TILE + 100),
-    "serial": (3, 5 * TILE + 100),
+    "serial": (3, 35 * TILE + 100),
     "slices": (70, 2 * TILE + 40),
     "strips": (2 * TILE + 40, 80),
     "strip_tiles": (3 * TILE + 40, 24),
     "bands": (2 * TILE + 40, 1024),
+    "blocks": (50, 90),
+    "short": (300, 9),
+    "unaligned": (2 * TILE + 40, 83),
 }
 """Of a scan for each way; "withheld" is a look-back some of whose workgroups keep what they have to themselves."""
-FIRST = {"withheld": "scan_lookback"}
+FIRST = {"withheld": "scan_lookback", "short": "scan_blocks", "unaligned": "scan_strips"}
+KERNELS = {"bands": "slices", "withheld": "lookback", "unaligned": "strips", "blocks": None, "short": None}
+"""What to ask the planner for."""
+SHARED_ONLY = ("blocks", "short", "unaligned")
+"""The ways without scratch memory, or whose use of it is that of others."""
 DATA = ("ordinary", "absorbing", "exceptional")
+
+
+def axis_of(way: str) -> int:
+    """Return the axis of a way's scan: the last one, or the longest."""
+    return 1 if way in ("blocks", "short") else int(np.argmax(SHAPES[way]))
 
 
 def elements(family: str, dtype: str, shape: tuple[int, ...], axis: int) -> NDArray[Any]:
     """Return ones, among which those of some slices bring NaN or overflow into a tile in the middle."""
     x = np.ones(shape, dtype)
     along = np.moveaxis(x, axis, -1)
+    begin = TILE if along.shape[-1] > TILE else 0
     if x.dtype.kind == "f" and family == "absorbing":
-        along[::2, TILE + 7] = np.nan
+        along[::2, ..., begin + 7] = np.nan
     if x.dtype.kind == "f" and family == "exceptional":  # in the canonical order, and not in a loop
-        along[::2, TILE : TILE + 64] = np.tile(np.array([1.5, -1.5]) * 2.0**127, 32).astype(dtype)
+        some = along[::2, ..., begin : begin + 64]
+        some[...] = np.tile(np.array([1.5, -1.5]) * 2.0**127, 32)[: some.shape[-1]].astype(dtype)
     return x
+
+
+def plan_of(
+    way: str, dtype: str, operator: Operator, options: ScanOptions, device: Device, *, windows: bool = False
+) -> Plan:
+    """Return the plan of a way, where it is asked for in windows of two tiles."""
+    shape = SHAPES[way]
+    limits = {"serial": SOFTWARE, "bands": changed(FAR, columns=device.limits.traits.columns)}.get(way, GPU)
+    layout = Layout.packed(shape)
+    problem = scan_problem(by_name(dtype), operator, layout, layout, axis_of(way), options)
+    slices = (dimension.size for dimension in problem.batch)
+    planner = ScanPlanner(problem, limits, chunks=(*slices, 2 * TILE) if windows else None)
+    kernel = KERNELS.get(way, way)
+    plan = Plan.of(planner.passes(kernel, withhold_every=2 if way == "withheld" else 0))
+    assert any(one.pipeline.kernel.startswith(FIRST.get(way, f"scan_{way}")) for one in plan.passes)
+    return plan
+
+
+def memory_of(way: str, dtype: str, family: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Return the bytes of input and output, in whole words."""
+    x = elements(family, dtype, SHAPES[way], axis_of(way)).reshape(-1).view(np.uint8)
+    return np.pad(x, (0, -x.size % 4)), np.zeros(x.size + -x.size % 4, np.uint8)
 
 
 @pytest.mark.combinations
 @pytest.mark.parametrize("in_windows", [False, True])
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize(("dtype", "family"), [*(("float32", family) for family in DATA), ("uint8", "ordinary")])
-@pytest.mark.parametrize("way", SHAPES)
+@pytest.mark.parametrize("way", [way for way in SHAPES if way not in SHARED_ONLY])
 def test_accesses_are_ordered(
     way: str, dtype: str, family: str, exclusive: bool, in_windows: bool, device: Device
 ) -> None:
-    shape = SHAPES[way]
-    axis = int(shape[0] < shape[1])
-    limits = {"serial": SOFTWARE, "bands": changed(FAR, columns=device.limits.traits.columns)}.get(way, GPU)
-    x, layout = elements(family, dtype, shape, axis), Layout.packed(shape)
-    problem = scan_problem(by_name(dtype), Operator.SUM, layout, layout, axis, ScanOptions(exclusive=exclusive))
-    slices = (dimension.size for dimension in problem.batch)
-    planner = ScanPlanner(problem, limits, chunks=(*slices, 2 * TILE) if in_windows else None)
-    kernel = {"bands": "slices", "withheld": "lookback"}.get(way, way)
-    plan = Plan.of(planner.passes(kernel, withhold_every=2 if way == "withheld" else 0))
-    assert any(one.pipeline.kernel.startswith(FIRST.get(way, f"scan_{way}")) for one in plan.passes)
-    memory = x.reshape(-1).view(np.uint8), np.zeros(x.nbytes, np.uint8)
-    for one, accesses in record(device, plan, *memory, tensors=False):
+    plan = plan_of(way, dtype, Operator.SUM, ScanOptions(exclusive=exclusive), device, windows=in_windows)
+    for one, accesses in record(device, plan, *memory_of(way, dtype, family), tensors=False):
         assert not set(races(accesses)), one.pipeline.kernel
+
+
+def meetings(notes: Notes) -> set[str]:
+    """Return variables of a workgroup of which two invocations access the same element between the same barriers.
+
+    Not if all of them read it, or all do the same by an atomic function, where their order is of no effect.
+    """
+    names = sorted({site.name for site in notes.sites})
+    variables = np.array([names.index(site.name) for site in notes.sites])[notes.numbers]
+    hows = ["", *sorted({site.how for site in notes.sites if not site.is_load}), "="]  # the last one is that of a store
+    kinds = np.array([0 if site.is_load else hows.index(site.how) for site in notes.sites])[notes.numbers]
+    order = np.lexsort((notes.indices, variables, notes.barriers, notes.workgroups))
+    where = np.stack([notes.workgroups, notes.barriers, variables, notes.indices], 1)[order]
+    begins = np.flatnonzero(np.append(len(where) > 0, (where[1:] != where[:-1]).any(axis=1)))
+    if not begins.size:
+        return set()
+    lanes, kinds = notes.lanes[order], kinds[order]
+    several = np.minimum.reduceat(lanes, begins) != np.maximum.reduceat(lanes, begins)
+    least, most = np.minimum.reduceat(kinds, begins), np.maximum.reduceat(kinds, begins)
+    return {names[where[at, 2]] for at in begins[several & ((least < most) | (most == len(hows) - 1))]}
+
+
+def used(notes: Notes, way: str) -> Notes:
+    """Return notes without those of what is read of other slices in scan_blocks.
+
+    An invocation reads whole runs. Behind its slice's end others may have stored, and it uses nothing of that.
+    """
+    if way not in ("blocks", "short"):
+        return notes
+    length = SHAPES[way][1]
+    word = notes.indices ^ ((notes.indices >> 5) & 31)  # as on_stage has it
+    of_stage = np.array([site.name == "stage" and site.is_load for site in notes.sites])[notes.numbers]
+    of_others = word // length != notes.lanes // ((length - 1) // RUN + 1)
+    between = (notes.barriers > 0) & (notes.barriers < notes.barriers.max())  # the stage is filled and emptied by all
+    kept = ~(of_stage & of_others & between)
+    return Notes(notes.sites, *(part[kept] for part in notes[1:]))
+
+
+SHARED = ("rows", "serial", "lookback", "withheld", "strips", "strip_tiles", *SHARED_ONLY)
+"""The ways whose kernels have memory of workgroups."""
+KINDS = [*(("float32", family) for family in DATA), ("uint8", "ordinary"), ("float16", "ordinary")]
+
+
+def fits(way: str, dtype: str) -> bool:
+    """Whether a plan takes a way for a type: rows begin inside words of narrow ones, and blocks are of wide ones."""
+    return (way != "unaligned" or dtype != "float32") and (way not in ("blocks", "short") or dtype == "float32")
+
+
+@pytest.mark.combinations
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("operator", [Operator.SUM, Operator.PRODUCT])
+@pytest.mark.parametrize(
+    ("way", "dtype", "family"),
+    [(way, *kind) for way, kind in product(SHARED, KINDS) if fits(way, kind[0])],
+)
+def test_accesses_to_memory_of_workgroups_are_ordered(
+    way: str, dtype: str, family: str, operator: Operator, exclusive: bool, device: Device
+) -> None:
+    plan = plan_of(way, dtype, operator, ScanOptions(exclusive=exclusive), device)
+    for one, notes in record_shared(device, plan, *memory_of(way, dtype, family)):
+        assert not meetings(used(notes, way)), one.pipeline.kernel
+
+
+def barriers() -> Iterator[tuple[str, int]]:
+    """Yield the barriers of all shaders: their files, and their numbers in these, from 1 on."""
+    for file in sorted(shaders.folder().rglob("*.wgsl")):
+        for number, _ in enumerate(_BARRIER.findall(file.read_text(encoding="utf-8")), 1):
+            yield file.relative_to(shaders.folder()).as_posix(), number
+
+
+_BARRIER = re.compile(r"^ *workgroupBarrier\(\);", re.MULTILINE)
+NOT_NEEDED = {
+    ("lib/tile_bases.wgsl", 1): "the next one also comes between the folds of spans and who reads them",
+    ("scan_repair.wgsl", 1): "all types here put tiles with barriers; float64 on words has none there",
+    ("scan_rows.wgsl", 1): "the same",
+    ("scan_columns.wgsl", 1): "there is no memory of the workgroup: it keeps subgroups together",
+    ("scan_tiles.wgsl", 7): "the next tile's first steps use none of what the last steps of the one before it use",
+}
+"""Barriers without which nothing meets, and why they are there."""
+
+
+def without(file: str, number: int, source: str, lines: Sequence[shaders.Line]) -> str:
+    """Return a resolved shader without a barrier, where it has that."""
+    text = (shaders.folder() / file).read_text(encoding="utf-8")
+    places = [text.count("\n", 0, match.end()) + 1 for match in _BARRIER.finditer(text)]
+    wanted = shaders.Line(file, places[number - 1])
+    of_source = source.split("\n")
+    return "\n".join("" if i < len(lines) and lines[i] == wanted else of_source[i] for i in range(len(of_source)))
+
+
+@pytest.mark.combinations
+@pytest.mark.parametrize(("file", "number"), [*barriers()])
+def test_a_barrier_that_is_left_out_is_found(file: str, number: int, device: Device) -> None:
+    assert is_found_without(file, number, device) != ((file, number) in NOT_NEEDED)
+
+
+def is_found_without(file: str, number: int, device: Device) -> bool:
+    """Whether two invocations of some way meet without a barrier."""
+    for way, (dtype, family), operator, windows in product(
+        SHARED, KINDS, (Operator.SUM, Operator.PRODUCT), (False, True)
+    ):
+        if not fits(way, dtype) or (windows and way in SHARED_ONLY):
+            continue
+        plan = plan_of(way, dtype, operator, ScanOptions(exclusive=True), device, windows=windows)
+        resolved = [shaders.resolve(one.pipeline.kernel, dict(one.pipeline.slots)) for one in plan.passes]
+        changes = {one.source: without(file, number, one.source, one.lines) for one in resolved}
+        if all(source == text for source, text in changes.items()):
+            continue
+        for _, notes in record_shared(device, plan, *memory_of(way, dtype, family), changes.__getitem__):
+            if meetings(used(notes, way)):
+                return True
+    return False
 
 
 @pytest.mark.parametrize(
