@@ -1,4 +1,4 @@
-"""Copies by several threads: every element once, and nobody at work when they return or raise."""
+"""The memory of results. Copies by several threads: every element once, and nobody at work when they end."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dmlgpu.arrays.host import host_empty
+from dmlgpu.dtypes import by_dtype
 from dmlgpu.runtime import transfers
 from dmlgpu.runtime.transfers import copy_array
 
@@ -211,3 +213,14 @@ def test_an_error_in_a_helper_is_raised(threads: int, monkeypatch: pytest.Monkey
         patch.setattr(transfers.np, "copyto", copyto)
         with pytest.raises(MemoryError, match="no"):
             copy_array(np.zeros_like(x), x)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such pages to ask for")
+@pytest.mark.parametrize("shape", [(2**20,), (3, 700001), (2**20 - 1,), (0, 2**20), ()])
+def test_large_arrays_begin_with_a_huge_page(shape: tuple[int, ...]) -> None:
+    array = host_empty(shape, by_dtype(np.dtype(np.float32)))
+    assert array.shape == shape
+    assert array.dtype == np.float32
+    assert array.flags.c_contiguous
+    assert array.flags.writeable
+    assert array.nbytes < 4 * 2**20 or array.ctypes.data % (2 * 2**20) == 0
