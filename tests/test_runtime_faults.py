@@ -44,6 +44,8 @@ EVERY_POINT = EVERY_INSTRUCTION or os.environ.get("DMLGPU_TEST_FAULTS") == "all"
 
 X = np.arange(-40, 40, dtype=np.float32).reshape(8, 10)
 LARGE = np.arange(3000, dtype=np.float32) % 17
+BLOCKS = np.arange(18_000, dtype=np.float32).reshape(2, 9000) % 17
+"""So large that it is on the device a block after the other, and each in pieces."""
 OURS = str(Path(dmlgpu.__file__).parent) + os.sep
 WGPU = str(Path(wgpu.__file__).parent) + os.sep
 
@@ -80,6 +82,9 @@ class World:
     def in_chunks(self) -> Any:
         out = np.empty((2, LARGE.size), np.float32)[1]
         return dmlgpu.cumulative_sum(LARGE, out=out, device=self.device), np.cumsum(LARGE)
+
+    def in_blocks(self) -> Any:
+        return dmlgpu.cumulative_sum(BLOCKS, axis=1, device=self.device), np.cumsum(BLOCKS, axis=1)
 
     def rounded(self) -> Any:
         return dmlgpu.round(X / 4, device=self.device), np.round(X / 4)
@@ -141,6 +146,7 @@ CALLS = [name for name, value in vars(World).items() if not name.startswith("_")
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "CHUNK", 4096)
     monkeypatch.setattr(transfers, "_SMALL", 1024)
+    monkeypatch.setattr(Device, "block_bytes", 16_384)
 
 
 def open_device(device: Device, kind: str) -> Device:

@@ -26,6 +26,7 @@ from ..planning.problem import (
     scan_problem,
 )
 from .array import DeviceArray
+from .blocks import blocks
 from .host import host_array, host_empty
 from .tensors import Tensor, assign, copied_if_overlapping, empty, run, upload
 
@@ -38,7 +39,12 @@ PrecisionName = Literal["default", "compensated"]
 ModeName = Literal["half_even", "toward_zero", "half_away"]
 
 _MAX_APART_BYTES = 2**30
-"""Scans of more bytes from the host run in place, which takes up to four times as long but half the memory."""
+"""Scans of more bytes from the host that are not cut run in place, which takes up to four times as long but half the
+memory."""
+
+_MAX_BLOCKS = 4
+"""Data of the host that is larger than so many blocks is on the device a block after the other: so is other data for
+which the device has no room."""
 
 # DeviceArray has __array__ and is array-like too; the first overload that fits is the one that counts.
 
@@ -373,7 +379,7 @@ def round(
         host = _host_out(result)
         np.copyto(host, array)
         return host if out is None else out
-    return _execute(array, operate, result, in_place=True)
+    return _execute(array, _Way(operate), result)
 
 
 def _check_roundable(element: ElementType) -> None:
@@ -454,7 +460,21 @@ def _scan(
         if scan.include_initial and identity.layout.count:
             _fill(identity, scan.operator.identity)
 
-    return _execute(array, operate, _Result(element, tuple(sizes), where), in_place=False)
+    def in_pieces(host: NDArray[Any], made: NDArray[Any], device: Device) -> None:
+        from .pieces import PieceKind, scan_pieces
+
+        body = made
+        if scan.include_initial:
+            edge, rest = _edge(made.shape[along], scan.options.reverse)
+            before = (slice(None),) * along
+            made[(*before, edge)] = scan.operator.identity
+            body = made[(*before, rest)]
+        others = (*host.shape[:along], 0, *host.shape[along + 1 :])
+        kind = PieceKind(scan.operator, scan.options, along, others, by_dtype(host.dtype), element)
+        scan_pieces(kind, device, host, body, device.block_bytes)
+
+    way = _Way(operate, along, in_pieces)
+    return _execute(array, way, _Result(element, tuple(sizes), where))
 
 
 def _is_dask(x: object) -> bool:
@@ -521,13 +541,17 @@ def _element_of(source: ElementType, dtype: DTypeLike | None, out: NDArray[Any] 
 
 def _split(target: Tensor, axis: int, reverse: bool) -> tuple[Tensor, Tensor]:
     """Return the places of the initial identity, and those of what follows it in traversal order."""
-    last = target.layout.sizes[axis] - 1
-    edge, rest = (slice(last, None), slice(0, last)) if reverse else (slice(0, 1), slice(1, None))
+    edge, rest = _edge(target.layout.sizes[axis], reverse)
     before = (slice(None),) * axis
     return (
         Tensor(target.buffer, target.element, target.layout.take((*before, edge))),
         Tensor(target.buffer, target.element, target.layout.take((*before, rest))),
     )
+
+
+def _edge(length: int, reverse: bool) -> tuple[slice, slice]:
+    """Return where the initial identity is along an axis of results, and where the others are."""
+    return (slice(length - 1, None), slice(0, length - 1)) if reverse else (slice(0, 1), slice(1, None))
 
 
 def _fill(target: Tensor, value: int) -> None:
@@ -548,14 +572,20 @@ class _Result(NamedTuple):
     where: _Where
 
 
-def _execute(
-    array: NDArray[Any] | DeviceArray, operate: Callable[[Tensor, Tensor], None], result: _Result, *, in_place: bool
-) -> NDArray[Any] | DeviceArray:
-    """Let `operate` work on a device and return the result as `array` came.
+class _Way(NamedTuple):
+    """How a call computes its result."""
 
-    `operate` gets the input and the output, which has at least one element and may overlap the input. Data of the host
-    is worked on in place where that can be, if `in_place`, and else only where memory is short.
-    """
+    operate: Callable[[Tensor, Tensor], None]
+    """Gets the input and the output, which has at least one element and may overlap the input."""
+    axis: int | None = None
+    """The axis along which a result depends on what comes before; None if each is by itself. Such data of the host is
+    worked on in place where that can be; other only where memory is short."""
+    in_pieces: Callable[[NDArray[Any], NDArray[Any], Device], None] | None = None
+    """Computes C-ordered data of the host too large to be on the device at once, a part of the axis after the other."""
+
+
+def _execute(array: NDArray[Any] | DeviceArray, way: _Way, result: _Result) -> NDArray[Any] | DeviceArray:
+    """Compute on a device and return the result as `array` came."""
     check_sizes(result.sizes, "the result")
     if isinstance(array, DeviceArray):
         device = _device_of(array, result.where.device)
@@ -564,37 +594,60 @@ def _execute(
             array._tensor.check_live()
             made = _device_out(result, device)
             if made.size:
-                operate(array._tensor, made._tensor)
+                way.operate(array._tensor, made._tensor)
         return made
     host = None if result.where.out is None else _host_out(result)
     if math.prod(result.sizes):
-        host = _on_host_data(array, operate, result, host, in_place=in_place)
+        host = _on_host_data(array, way, result, host)
     else:
         _check_device(result.where.device)
         host = _host_out(result) if host is None else host
     return host if result.where.out is None else result.where.out
 
 
-def _on_host_data(
-    array: NDArray[Any],
-    operate: Callable[[Tensor, Tensor], None],
-    result: _Result,
-    host: NDArray[Any] | None,
-    *,
-    in_place: bool,
-) -> NDArray[Any]:
-    """Copy an array to the device, let `operate` work there, and read the result back into `host` or a new array."""
+def _on_host_data(array: NDArray[Any], way: _Way, result: _Result, host: NDArray[Any] | None) -> NDArray[Any]:
+    """Compute data of the host into `host` or a new array: at once, or a block after the other if it is large."""
     device, element, sizes = resolve_device(result.where.device), result.element, result.sizes
+    itemsize = max(array.itemsize, element.itemsize)
+    is_apart = host is None or (host.flags.c_contiguous and not np.may_share_memory(array, host))
+    nbytes = math.prod(sizes) * itemsize
+    can_be_cut = is_apart and array.size > 0 and array.flags.c_contiguous and nbytes > device.block_bytes
+    if not can_be_cut or nbytes <= _MAX_BLOCKS * device.block_bytes:
+        try:
+            return _on_device(device, array, way, element, sizes, host)
+        except DeviceMemoryError:
+            if not can_be_cut:
+                raise
+    if host is None:
+        host = host_empty(sizes, element)
+    for place in blocks(sizes, way.axis, itemsize, device.block_bytes):
+        part, target = array[place], host[place]
+        if way.in_pieces is not None and target.size * itemsize > device.block_bytes:
+            way.in_pieces(part, target, device)
+        else:
+            _on_device(device, part, way, element, target.shape, target)
+    return host
+
+
+def _on_device(
+    device: Device,
+    array: NDArray[Any],
+    way: _Way,
+    element: ElementType,
+    sizes: tuple[int, ...],
+    host: NDArray[Any] | None,
+) -> NDArray[Any]:
+    """Copy an array to the device, compute there, and read the result back into `host` or a new array."""
     with device.batch():
         source = target = upload(device, array, temporary=True)
         try:
             possible = source.element is element and array.shape == sizes and source.layout.is_packed
             if not possible:
                 target = empty(device, element, sizes, temporary=True)
-            elif not in_place and source.buffer.nbytes <= _MAX_APART_BYTES:
+            elif way.axis is not None and source.buffer.nbytes <= _MAX_APART_BYTES:
                 with suppress(DeviceMemoryError):
                     target = empty(device, element, sizes, temporary=True)
-            operate(source, target)
+            way.operate(source, target)
             if host is None:
                 host = host_empty(sizes, element)
             device.download(target.buffer, 0, host)  # the target is packed

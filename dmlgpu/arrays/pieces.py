@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex
 
 import numpy as np
@@ -20,7 +20,7 @@ from ..layout import check_sizes, resolve_axis
 from ..lazy import resolve_device
 from ..planning.pieces import CARRY_WORDS, RECORD_WORDS, max_bytes, max_length, max_slices
 from ..planning.problem import Operator, ScanOptions, ScanProblem, check_monotone, scan_problem
-from ..planning.windows import TILE
+from ..planning.windows import TILE, Limits
 from .array import DeviceArray
 from .functions import PrecisionName, scan_element
 from .host import host_array, host_empty
@@ -29,7 +29,7 @@ from .tensors import Tensor, assign, empty, packed, upload
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["PieceKind", "Scan", "Treatment", "cut", "records_of_cube", "scan_cube"]
+__all__ = ["PieceKind", "Scan", "Treatment", "cut", "records_of_cube", "scan_cube", "scan_pieces"]
 
 _OPERATORS = {operator.value: operator for operator in (Operator.SUM, Operator.PRODUCT)}
 _VERSION = 1
@@ -492,6 +492,8 @@ def scan_cube(
     out: Array | None,
     carries: NDArray[np.uint32] | None,
     unfinished: bool,
+    *,
+    limits: Limits | None = None,
 ) -> NDArray[np.uint32] | None:
     """Scan a piece of slices, as many slices and elements at a time as the device can bind.
 
@@ -509,6 +511,8 @@ def scan_cube(
         The carries before the piece, in the shape of slices and words; None at the beginning of slices.
     unfinished : bool
         Whether a piece follows; the axis is then a multiple of 4096 elements long.
+    limits : Limits, optional
+        By which the piece is cut; the device's by default.
 
     Returns
     -------
@@ -517,7 +521,7 @@ def scan_cube(
     """
     outer, length, inner = cube.shape
     after = np.empty((outer, inner, kind.carry_words), np.uint32) if unfinished else None
-    for o, i, steps in _windows(kind, device, cube):
+    for o, i, steps in _windows(kind, limits or device.limits, cube):
         x, y = cube[o, :, i], None if out is None else out[o, :, i]
         carry = None if carries is None else carries[o, i].reshape(-1, kind.carry_words)
         for begin, end in steps:
@@ -526,6 +530,15 @@ def scan_cube(
         if after is not None and carry is not None:
             after[o, i] = carry.reshape(x.shape[0], x.shape[2], kind.carry_words)
     return after
+
+
+def scan_pieces(kind: PieceKind, device: Device, x: NDArray[Any], out: NDArray[Any], most: int) -> None:
+    """Scan a C-ordered array into another one, of which at most so many bytes are on the device at a time."""
+    assert out.flags.c_contiguous, "results would go into a copy"
+    cube = kind.cube(x.shape[kind.axis])
+    elements = most // max(kind.source.itemsize, kind.element.itemsize)
+    limits = replace(device.limits, dispatch_elements=min(elements, device.limits.dispatch_elements))
+    scan_cube(kind, device, x.reshape(cube), out.reshape(cube), None, unfinished=False, limits=limits)
 
 
 def records_of_cube(kind: PieceKind, device: Device, cube: NDArray[Any]) -> NDArray[np.uint32]:
@@ -543,7 +556,7 @@ def records_of_cube(kind: PieceKind, device: Device, cube: NDArray[Any]) -> NDAr
     """
     outer, length, inner = cube.shape
     records = np.empty((outer, inner, length // TILE, RECORD_WORDS), np.uint32)
-    for o, i, steps in _windows(kind, device, cube):
+    for o, i, steps in _windows(kind, device.limits, cube):
         x = cube[o, :, i]
         for begin, end in steps:
             found = _records_of_window(kind, device, cut(kind, x, begin, end))
@@ -551,16 +564,16 @@ def records_of_cube(kind: PieceKind, device: Device, cube: NDArray[Any]) -> NDAr
     return records
 
 
-def _windows(kind: PieceKind, device: Device, cube: Array) -> Iterator[tuple[slice, slice, list[tuple[int, int]]]]:
+def _windows(kind: PieceKind, limits: Limits, cube: Array) -> Iterator[tuple[slice, slice, list[tuple[int, int]]]]:
     """Cut a piece to what the device can bind: yield some slices, and the ends of parts of them in traversal order."""
     outer, length, inner = cube.shape
     itemsize = max(kind.source.itemsize, kind.element.itemsize)
-    most = max_slices(device.limits, itemsize)
+    most = max_slices(limits, itemsize)
     many = max(1, most // inner)
     for o in range(0, outer, many):
         for i in range(0, inner, most):
             slices = min(many, outer - o) * min(most, inner - i)
-            step = max_length(device.limits, itemsize, slices)
+            step = max_length(limits, itemsize, slices)
             yield np.s_[o : o + many], np.s_[i : i + most], [(n, min(n + step, length)) for n in range(0, length, step)]
 
 

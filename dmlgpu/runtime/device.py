@@ -68,6 +68,7 @@ _setting_up = Section()
 _opened: Counter[str] = Counter()
 """How many devices there have been, by their adapter's summary."""
 
+_BLOCK_BYTES = 32 * 2**20
 _PROBLEMS = ScanProblem | ElementwiseProblem
 _KERNELS = {kernel: kernel for kernel in KERNELS}
 _ENCODERS = wgpu.GPUCommandEncoder | wgpu.GPUComputePassEncoder
@@ -441,6 +442,16 @@ class Device:
             raise EventLoopError("no event loop runs to wait in: use asyncio.run, or read without waiting, as .numpy()")
         if out.size:
             await self._transfers.read_async(self.use, self.section, buffer, start, out)
+
+    @property
+    def block_bytes(self) -> int:
+        """How many bytes of a large array of the host are best on the device at a time.
+
+        Where host and device share their memory, few: new memory costs the host more than computing. Elsewhere more, as
+        copies of a block are not at work while the device computes it.
+        """
+        largest: int = self.gpu_device.limits["max-buffer-size"]
+        return min(_BLOCK_BYTES if self._memory.direct else 8 * _BLOCK_BYTES, largest // 4)
 
     def batch(self) -> Batch:
         """Return a context that makes what runs over temporaries in it as few submissions as can be, see `Batch`."""
