@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,11 +55,13 @@ def usual_columns(source: Source, *, has_header: bool, wanted: Collection[int]) 
     kinds = _kinds(source, body + 1, wanted)
     if all(kind == pyarrow.string() for kind in kinds) or not _lines_are_short(source):
         return None
-    try:
-        table = source.read(kinds, skipped=int(has_header))
-    except pyarrow.ArrowInvalid:  # such as for lines of different lengths, and words among numbers
-        return None
-    found = _look(source, body)
+    with ThreadPoolExecutor(1) as pool:  # pyarrow does not keep all cores busy
+        looking = pool.submit(_look, source, body)
+        try:
+            table = source.read(kinds, skipped=int(has_header))
+        except pyarrow.ArrowInvalid:  # such as for lines of different lengths, and words among numbers
+            return None
+        found = looking.result()
     if table.num_rows != found.lines:
         return None  # pyarrow has lost rows of very small blocks
     columns, texts = list(table.columns), [i for i, kind in enumerate(kinds) if kind == pyarrow.string()]
