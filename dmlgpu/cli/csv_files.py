@@ -197,9 +197,14 @@ def whole_bytes(path: Path, only: Sequence[str] | None = None) -> int:
     del only
     try:
         with reading(path) as file:
-            text, size = file.read(_LOOKED_INTO), os.fstat(file.fileno()).st_size
+            return _whole_bytes_of(file)
     except (CommandError, OSError):  # reading it for the work says so
         return 0
+
+
+def _whole_bytes_of(file: RawFile) -> int:
+    """Return `whole_bytes` of a file at its beginning."""
+    text, size = file.read(_LOOKED_INTO), os.fstat(file.fileno()).st_size
     cells = text.count(b"\n") + max(map(text.count, (b",", b";", b"\t")))
     return size + _CELL_BYTES * (cells * size // max(1, len(text)))
 
@@ -231,7 +236,7 @@ def open_blocks(
     """
     with reading(path) as file:
         size = os.fstat(file.fileno()).st_size
-        block = min(memory // _SHARE, memory * size // (_WHOLE_SHARE * max(1, whole_bytes(path))))
+        block = min(memory // _SHARE, memory * size // (_WHOLE_SHARE * max(1, _whole_bytes_of(file))))
         yield _CsvBlocks(path, file, max(_LEAST_BLOCK, block), header, only, missing)
 
 
