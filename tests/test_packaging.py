@@ -346,13 +346,18 @@ def test_the_documentation_has_the_parts_that_ci_takes() -> None:
     words = {"3": "a third", "4": "a quarter", "6": "a sixth", "12": "a twelfth"}
     counts = {"3": "three", "4": "four", "6": "six", "12": "twelve"}
     commands = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    part = dict(re.findall(r"make ([a-z0-9-]+) \w+=\"[^\"]*\$\(part (\d+)\)\"", commands))
+    taken = re.findall(r"make ([a-z0-9-]+) \w+=\"([^\"]*)\$\(part (\d+)\)\"", commands)
+    races = {count for _, options, count in taken if options.startswith("tests/test_races.py ")}
+    part = {target: count for target, options, count in taken if not options.startswith("tests/test_races.py ")}
     pages = {name: " ".join((ROOT / name).read_text(encoding="utf-8").split()) for name in PAGES_ABOUT_CI}
     readme, development, portability = pages.values()
     of_suite = words[part["test"]]
     assert f"the suite on the first device, with {of_suite} of the tests" in readme
     assert f"the next commit with the next {of_suite.partition(' ')[2]}" in readme
     assert f"`make test` with {of_suite} of the tests of many alike combinations" in development
+    assert races == {"24"}
+    assert "and one of 24 parts of the race checks" in readme
+    assert "and one of 24 parts of the race checks (`tests/test_races.py`)" in development
     assert f"CI runs it on {words[part['matrix']]} of the cases" in portability
     assert part["matrix"] == part["verify-mesa25"]
     assert part["test-browser"] == part["test-dawn-mesa25"]
