@@ -43,9 +43,9 @@ fn begin_columns(k: u32, column: u32) -> Columns {
 // Takes in the next row of a run. `joined`: it goes on from r. `has_q`: results begin with q.
 fn take_row(row: u32, joined: bool, has_q: bool, x: ptr<function, Columns>) {
     let item = load_four((*x).place.input + row * params.input_axis_stride);
-    (*x).r = admitted_four(item, select_four(item, combine_four((*x).r, item), joined));
+    (*x).r = select_four(item, combine_four((*x).r, item), joined);
     let result = select_four((*x).r, combine_four((*x).q, (*x).r), has_q);
-    (*x).excess = max((*x).excess, excess_of_four(result));
+    (*x).excess = max((*x).excess, max(excess_of_made_four(item, (*x).r), excess_of_four(result)));
     if ((*x).there) {
         let place = (*x).place.output + row * params.output_axis_stride;
         if (exclusive) {

@@ -43,6 +43,18 @@ fn excess(a: Accumulator) -> u32 {
     return magnitude(a) - select(0u, SMALL, product);
 }
 
+// The same of an element of a product and of the value that it made, where neither was checked. 0 of a sum.
+fn excess_of_made(element: Accumulator, value: Accumulator) -> u32 {
+    if (!product) {
+        return 0u;
+    }
+    var smallest = magnitude(value);
+    if (SMALL_ELEMENTS) {
+        smallest = min(smallest, magnitude(element));
+    }
+    return smallest - SMALL;
+}
+
 // Whether the largest excess of a tile is that of NaN, infinity or, of a product, of a value below SMALL.
 fn is_excessive(largest: u32) -> bool {
     return EXCEPTIONS & (largest >= select(INFINITE, INFINITE - SMALL, product));

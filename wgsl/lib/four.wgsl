@@ -25,16 +25,6 @@ fn combine_four(x: Four, y: Four) -> Four {
     return Four(combine(x.a, y.a), combine(x.b, y.b), combine(x.c, y.c), combine(x.d, y.d));
 }
 
-// What elements made, where neither was checked.
-fn admitted_four(element: Four, result: Four) -> Four {
-    return Four(
-        admitted(element.a, result.a),
-        admitted(element.b, result.b),
-        admitted(element.c, result.c),
-        admitted(element.d, result.d),
-    );
-}
-
 // x `combine` y where x is present, else y, both checked and so are the results. Without branches.
 fn append_four(present: bool, x: Four, y: Four) -> Four {
     let linked = Four(link(x.a, y.a), link(x.b, y.b), link(x.c, y.c), link(x.d, y.d));
@@ -43,4 +33,14 @@ fn append_four(present: bool, x: Four, y: Four) -> Four {
 
 fn excess_of_four(x: Four) -> vec4<u32> {
     return vec4<u32>(excess(x.a), excess(x.b), excess(x.c), excess(x.d));
+}
+
+// Of elements and what they made.
+fn excess_of_made_four(element: Four, value: Four) -> vec4<u32> {
+    return vec4<u32>(
+        excess_of_made(element.a, value.a),
+        excess_of_made(element.b, value.b),
+        excess_of_made(element.c, value.c),
+        excess_of_made(element.d, value.d),
+    );
 }
