@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ from dmlgpu.cli import console, operators, records, replacement, stream
 from dmlgpu.cli.stream import Block, Cube, Place
 
 from .cli_runner import Run, bits, environment, one_line, process, runner
-from .faulty_os import leftovers
+from .faulty_os import leftovers, patch_os
 from .test_pieces import data
 
 MEMORY = 4 << 20
@@ -440,6 +442,30 @@ def test_an_archive_larger_than_the_memory(
         for name, array in arrays.items():
             assert after.read(f"{name}.npy") == saved(in_memory(array, command, options, device))
     assert leftovers(Path()) == []
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.npz", "x.parquet"])
+def test_an_error_while_the_size_is_estimated_is_said(run: Run, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A file that is then read without errors could take more memory than is allowed."""
+    x = np.arange(100.0)
+    np.savetxt("x.csv", x)
+    np.savez("x.npz", x=x)
+    pq.write_table(pa.table({"x": x}), "x.parquet")
+    reads = []
+
+    def read(descriptor: int, size: int) -> bytes:
+        reads.append(size)
+        if len(reads) == 1:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return os.read(descriptor, size)
+
+    patch_os(monkeypatch, SimpleNamespace(**vars(os) | {"read": read}))
+    assert run("cumsum", name, "-o", f"y{Path(name).suffix}") == (
+        2,
+        "",
+        f"dmlgpu: error: cannot read {name}: Input/output error\n",
+    )
+    assert sorted(path.name for path in Path().iterdir()) == ["x.csv", "x.npz", "x.parquet"]
 
 
 @pytest.mark.combinations

@@ -257,4 +257,3 @@ def test_the_memory_of_a_table_that_is_read_whole(run: Run) -> None:
     size, cells = Path("x.parquet").stat().st_size, table_bytes(Path("x.parquet"))
     assert whole_bytes(Path("x.parquet")) == size + cells + MANY * 4 * (8 + 4)
     assert whole_bytes(Path("x.parquet"), ["y"]) == size + cells + MANY * 4 * 4
-    assert (whole_bytes(Path("gone.parquet")), table_bytes(Path("gone.parquet"))) == (0, 0)

@@ -189,17 +189,19 @@ _LOOKED_INTO = 1 << 20
 
 
 def whole_bytes(path: Path, only: Sequence[str] | None = None) -> int:
-    """Return how many bytes it takes to read a .csv file whole and compute it, about; 0 if it cannot be read.
+    """Return how many bytes it takes to read a .csv file whole and compute it, about.
 
     Cells are taken to be as long as at the file's beginning, and to take as much where they are text. So it does not
     matter which columns `only` names, as it does in .parquet files.
+
+    Raises
+    ------
+    CommandError, OSError
+        As `dmlgpu.cli.raw_files.reading`.
     """
     del only
-    try:
-        with reading(path) as file:
-            return _whole_bytes_of(file)
-    except (CommandError, OSError):  # reading it for the work says so
-        return 0
+    with reading(path) as file:
+        return _whole_bytes_of(file)
 
 
 def _whole_bytes_of(file: RawFile) -> int:

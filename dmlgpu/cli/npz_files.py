@@ -75,12 +75,15 @@ def read_archive(path: Path, memory: int | None = None) -> Archive:
 
 
 def archive_bytes(path: Path) -> int:
-    """Return how many bytes the arrays of a .npz file have together; 0 if it cannot be read."""
-    try:
-        with _opened(path) as archive:
-            return sum(member.file_size for member in archive.infolist())
-    except (CommandError, OSError):  # reading it for the work says so
-        return 0
+    """Return how many bytes the arrays of a .npz file have together.
+
+    Raises
+    ------
+    CommandError, OSError
+        If it cannot be read.
+    """
+    with _opened(path) as archive:
+        return sum(member.file_size for member in archive.infolist())
 
 
 def stream_archive(

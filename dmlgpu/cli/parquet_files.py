@@ -131,21 +131,23 @@ _GROUPS_LOOKED_INTO = 16
 
 
 def table_bytes(path: Path) -> int:
-    """Return how many bytes the cells of a .parquet file take in memory, about; 0 if it cannot be read.
+    """Return how many bytes the cells of a .parquet file take in memory, about.
 
     That is at least the width of each column's type times the rows, however few bytes they have in the file. Text that
     is encoded by dictionaries counts with the mean length of their entries, because the file does not say how often
     each of them is there.
+
+    Raises
+    ------
+    CommandError, OSError
+        If it cannot be read.
     """
-    try:
-        with _opened(path) as file:
-            return sum(size for size, _ in _groups(path, file))
-    except (CommandError, OSError):  # reading it for the work says so
-        return 0
+    with _opened(path) as file:
+        return sum(size for size, _ in _groups(path, file))
 
 
 def whole_bytes(path: Path, only: Sequence[str] | None = None) -> int:
-    """Return how many bytes it takes to read a .parquet file whole and compute it, about; 0 if it cannot be read.
+    """Return how many bytes it takes to read a .parquet file whole and compute it, about.
 
     Parameters
     ----------
@@ -153,19 +155,21 @@ def whole_bytes(path: Path, only: Sequence[str] | None = None) -> int:
         The file.
     only : sequence of str, optional
         The names of the columns to process, as for `read_table`.
+
+    Raises
+    ------
+    CommandError, OSError
+        If it cannot be read, or has no such columns.
     """
-    try:
-        with _opened(path) as file:
-            schema, rows = file.schema_arrow, file.metadata.num_rows
-            size = os.stat(path).st_size + sum(size for size, _ in _groups(path, file))
-            for i in _numeric(path, schema, chosen_columns(path, schema.names, only), only is not None):
-                dtype = np.dtype(schema.types[i].to_pandas_dtype())
-                result = dtype.itemsize if dtype.kind == "f" else 8
-                # Beside the cells: side by side with the other columns, and on the device; results on both.
-                size += rows * (2 * dtype.itemsize + 2 * result)
-            return size
-    except (CommandError, OSError):  # reading it for the work says so
-        return 0
+    with _opened(path) as file:
+        schema, rows = file.schema_arrow, file.metadata.num_rows
+        size = os.stat(path).st_size + sum(size for size, _ in _groups(path, file))
+        for i in _numeric(path, schema, chosen_columns(path, schema.names, only), only is not None):
+            dtype = np.dtype(schema.types[i].to_pandas_dtype())
+            result = dtype.itemsize if dtype.kind == "f" else 8
+            # Beside the cells: side by side with the other columns, and on the device; results on both.
+            size += rows * (2 * dtype.itemsize + 2 * result)
+        return size
 
 
 def _groups(path: Path, file: Any) -> list[tuple[int, int]]:
