@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 __all__ = ["Site", "noting", "noting_shared"]
 
-_ACCESS = re.compile(r"(?:(atomic\w+)\(&)?\b((?:input|output)_(?:words|pairs|quads)|state)\[")
+_ACCESS = re.compile(r"(?:(atomic\w+)\(&)?\b((?:input|output)_units|state)\[")
+_UNIT = re.compile(r"alias Unit = (?:vec(\d)<)?u32")
 _LOADS = re.compile(r"^(fn (?:load_run|load_lane|load_rows|take_item)\(.*\{)$", re.MULTILINE)
 """Where an invocation uses what it has loaded, or is about to load the next run."""
 _READS = {None, "atomicLoad", "poll", "atomicOr", "atomicAdd", "atomicMax", "atomicMin"}
@@ -46,6 +47,8 @@ class Site:
     """An atomic function, "=" for a store, "poll" for what reads by an atomic function, or None for a load.
 
     In memory of workgroups, an atomic store of a constant has that behind its name, and others are "="."""
+    unit: int = 4
+    """Bytes of an access."""
 
     @property
     def is_load(self) -> bool:
@@ -62,11 +65,6 @@ class Site:
         """Whether it writes, as far as traffic is concerned."""
         return self.how in _WRITES
 
-    @property
-    def unit(self) -> int:
-        """Bytes of an access."""
-        return {"quads": 16, "pairs": 8}.get(self.name[-5:], 4)
-
 
 def noting(source: str, *, tensors: bool = True) -> tuple[str, list[Site]]:
     """Return a shader that notes what it accesses in storage, and the sites that it notes by their numbers.
@@ -77,6 +75,8 @@ def noting(source: str, *, tensors: bool = True) -> tuple[str, list[Site]]:
     out, at = "", 0
     source = _LOADS.sub(r"\1 _ = note(0u, 0u);", _patient(source))
     source = source.replace("storageBarrier();", "storageBarrier(); noted_barriers += 1u;")
+    unit = _UNIT.search(source)
+    of_tensors = 4 * int(unit[1] or 1) if unit else 4
     for match in _ACCESS.finditer(source):
         if match[2] != "state" and not tensors:
             continue
@@ -84,7 +84,7 @@ def noting(source: str, *, tensors: bool = True) -> tuple[str, list[Site]]:
         how = "=" if match[1] is None and _STORE.match(source, end + 1) else match[1]
         if how == "atomicOr" and source.startswith(", 0u)", end + 1):
             how = "poll"
-        site = Site(len(sites), match[2], how)
+        site = Site(len(sites), match[2], how, 4 if match[2] == "state" else of_tensors)
         assert site.reads or site.writes, match[0]
         sites.append(site)
         if match.start() < at:

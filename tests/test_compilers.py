@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -202,8 +203,11 @@ def test_the_pipelines_of_gpus() -> None:
         assert {dict(key.slots)["element"] for key in keys if key.kernel == kernel} == expected
     lengths = {dict(key.constants)["slice_length"] for key in keys if key.kernel == "scan_short"}
     assert lengths == set(range(17))
-    inputs = {dict(key.slots).get("input") for key in keys if key.kernel == "scan_slices"}
-    assert inputs == {f"{place}{quads}" for place in ("separate", "shared", "in_output") for quads in ("", "_quads")}
+    of_slices = [dict(key.slots) for key in keys if key.kernel == "scan_slices"]
+    outputs = ("words", "packed", "quads")
+    assert {(one["input"], one["output"]) for one in of_slices} == {
+        *product(("separate", "shared", "in_output"), outputs)
+    }
 
 
 def test_a_sample_has_each_kernel_and_type() -> None:

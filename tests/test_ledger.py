@@ -234,7 +234,7 @@ def sectors(one: Pass, accesses: Iterable[Access], tensor: str, kind: str) -> fl
 def lane_bytes(one: Pass, accesses: Iterable[Access]) -> int:
     """Return the most bytes of the input that an invocation loads before it uses any, or stores."""
     slots, itemsize = dict(one.pipeline.slots), 1 << dict(one.pipeline.constants)["input_log2_bits"] >> 3
-    by_element = slots["input"] == "separate" and not slots.keys() & {"rows", "fours", "cells"}
+    by_element = slots["output"] != "quads" and not slots.keys() & {"rows", "fours", "cells"}
     loaded: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     most = 0
     for access in accesses:

@@ -309,6 +309,7 @@ class _Translator:
         self.out: list[str] = []
         self.structs: dict[str, dict[str, Any]] = {}
         self.aliases: dict[str, Any] = {}
+        self.tensors: dict[str, Any] = {}
         self.storage: dict[str, int] = {}
         self.shared: dict[str, Any] = {}
         self.private: dict[str, Any] = {}
@@ -340,7 +341,8 @@ class _Translator:
                 self.functions.add(name)
         while self.peek():
             self.declaration()
-        # What else there is may be declared behind the functions that use it.
+        # What else there is may be declared behind what uses it.
+        self.storage = {name: self.unit_bytes(kind) for name, kind in self.tensors.items()}
         for start in self.starts:
             self.at = start
             self.function()
@@ -400,7 +402,7 @@ class _Translator:
             self.take(":")
             found = self.type()
             if space == "storage":
-                self.storage[name] = {"vec4": 16, "vec2": 8}.get(found[1][0], 4)
+                self.tensors[name] = found[1]
             elif space == "workgroup":
                 self.shared[name] = found
             elif space == "private":
@@ -420,6 +422,12 @@ class _Translator:
                 arguments.append(self.expression(8) if is_size else self.type())
                 self.accept(",")
         return (name, *arguments)
+
+    def unit_bytes(self, kind: Any) -> int:
+        """Return the bytes of an element of storage."""
+        while kind[0] in self.aliases or kind[0] == "atomic":
+            kind = self.aliases.get(kind[0]) or kind[1]
+        return {"vec4": 16, "vec2": 8}.get(kind[0], 4)
 
     def zero(self, kind: Any, leaf: str = "0") -> str:
         """Return what makes a value of a type with zeros in it, or what `leaf` says instead."""

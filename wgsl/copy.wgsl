@@ -4,11 +4,12 @@
 // Grid: workgroups of 64 invocations; each invocation copies `units` words or vectors of four words.
 // Bindings: 0 params, 1 input, 2 output. params.count is the number of units, a multiple of 64 * `units`.
 // Constants: units; stride, the distance between an invocation's units: 1, or 64 so that neighbouring invocations
-// read neighbouring units.
+// read neighbouring units; output_log2_bits (unused).
 // Bytes moved: each byte is read once and written once.
 
 #import "lib/params.wgsl"
-#import <unit>
+#import <input>
+#import <output>
 
 override units: u32 = 1u;
 override stride: u32 = 1u;
@@ -20,20 +21,20 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         return;
     }
     if (units == 1u) {
-        output_units[first] = input_units[first];
+        set_output_unit(first, input_unit(first));
     } else if (units == 4u) {
         // All reads come before the first write, so that they are under way together.
-        let a = input_units[first];
-        let b = input_units[first + stride];
-        let c = input_units[first + 2u * stride];
-        let d = input_units[first + 3u * stride];
-        output_units[first] = a;
-        output_units[first + stride] = b;
-        output_units[first + 2u * stride] = c;
-        output_units[first + 3u * stride] = d;
+        let a = input_unit(first);
+        let b = input_unit(first + stride);
+        let c = input_unit(first + 2u * stride);
+        let d = input_unit(first + 3u * stride);
+        set_output_unit(first, a);
+        set_output_unit(first + stride, b);
+        set_output_unit(first + 2u * stride, c);
+        set_output_unit(first + 3u * stride, d);
     } else {
         for (var i = 0u; i < units; i += 1u) {
-            output_units[first + i * stride] = input_units[first + i * stride];
+            set_output_unit(first + i * stride, input_unit(first + i * stride));
         }
     }
 }

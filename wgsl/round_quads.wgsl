@@ -41,20 +41,20 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let output = params.output_offset >> shift;
     // All reads come before the first write, so that they are under way together; none goes past the end.
     let last = quads - 1u;
-    let a = input_quad(input + min(first, last));
-    let b = input_quad(input + min(first + stride, last));
-    let c = input_quad(input + min(first + 2u * stride, last));
-    let d = input_quad(input + min(first + 3u * stride, last));
+    let a = input_unit(input + min(first, last));
+    let b = input_unit(input + min(first + stride, last));
+    let c = input_unit(input + min(first + 2u * stride, last));
+    let d = input_unit(input + min(first + 3u * stride, last));
     if (first < quads) {
-        store_quad(output + first, round_quad(a));
+        set_output_unit(output + first, round_quad(a));
     }
     if (first + stride < quads) {
-        store_quad(output + first + stride, round_quad(b));
+        set_output_unit(output + first + stride, round_quad(b));
     }
     if (first + 2u * stride < quads) {
-        store_quad(output + first + 2u * stride, round_quad(c));
+        set_output_unit(output + first + 2u * stride, round_quad(c));
     }
     if (first + 3u * stride < quads) {
-        store_quad(output + first + 3u * stride, round_quad(d));
+        set_output_unit(output + first + 3u * stride, round_quad(d));
     }
 }

@@ -50,10 +50,10 @@ fn begin_fall(k: u32, column: u32) -> Fall {
 fn take_row(row: u32, x: ptr<function, Fall>) {
     let before = (*x).r;
     let place = (*x).place.input + row * params.input_axis_stride;
-    (*x).r = combine_words(before, input_quad(place >> (7u - input_log2_bits)));
+    (*x).r = combine_words(before, input_unit(place >> (7u - input_log2_bits)));
     if ((*x).there) {
         let target_place = (*x).place.output + row * params.output_axis_stride;
-        store_quad(target_place >> (7u - output_log2_bits), select((*x).r, before, params.exclusive == 1u));
+        set_output_unit(target_place >> (7u - output_log2_bits), select((*x).r, before, params.exclusive == 1u));
     }
 }
 

@@ -126,8 +126,8 @@ class Copy:
     ----------
     name : str
         What it is called in results.
-    unit : {"word", "vec4"}
-        What an invocation reads and writes at once: 4 or 16 bytes.
+    unit : {"words", "quads"}
+        What an invocation reads and writes at once: the piece of the slot ``<output>``, for 4 or 16 bytes.
     units : int
         How many of them an invocation copies.
     stride : int
@@ -140,17 +140,22 @@ class Copy:
     stride: int
 
     @property
+    def unit_bytes(self) -> int:
+        """The bytes of a unit."""
+        return {"words": 4, "quads": 16}[self.unit]
+
+    @property
     def workgroup_bytes(self) -> int:
         """The bytes that a workgroup copies."""
-        return 64 * self.units * (16 if self.unit == "vec4" else 4)
+        return 64 * self.units * self.unit_bytes
 
 
 COPIES = (
-    Copy("word", "word", 1, 1),
-    Copy("vec4", "vec4", 1, 1),
-    Copy("vec4-strided", "vec4", 4, 64),
-    Copy("vec4-contiguous", "vec4", 4, 1),
-    Copy("word-contiguous", "word", 16, 1),
+    Copy("word", "words", 1, 1),
+    Copy("vec4", "quads", 1, 1),
+    Copy("vec4-strided", "quads", 4, 64),
+    Copy("vec4-contiguous", "quads", 4, 1),
+    Copy("word-contiguous", "words", 16, 1),
 )
 """One word an invocation; one vector; four vectors at the distance of a workgroup; four vectors in a row; sixteen words
 in a row."""
@@ -190,8 +195,7 @@ def plan_copy(copy: Copy, nbytes: int, limits: Limits, itemsize: int = 4) -> Pla
 
 def _pass(copy: Copy, part: Range, limits: Limits, itemsize: int) -> Pass:
     grid = grid_of(ceil_div(part.size, copy.workgroup_bytes), limits)
-    params = uniforms(count=part.size // (16 if copy.unit == "vec4" else 4), grid_width=grid[0])
-    # "separate" is how the pipeline learns that there is an input, in a buffer of its own.
-    slots = (("input", "separate"), ("unit", copy.unit))
-    key = PipelineKey("copy", slots, (("stride", copy.stride), ("units", copy.units)))
+    params = uniforms(count=part.size // copy.unit_bytes, grid_width=grid[0])
+    slots = (("input", "separate"), ("output", copy.unit))
+    key = PipelineKey("copy", slots, (("output_log2_bits", 5), ("stride", copy.stride), ("units", copy.units)))
     return Pass(key, params, grid, part, part, 0, part.size // itemsize)

@@ -55,8 +55,8 @@ class PipelineKey:
         slots = dict(self.slots)
         found = {0: "uniform"}
         if "input" in slots:  # else the kernel only uses the state
-            if not slots["input"].startswith("in_output"):
-                found[1] = "read-only-storage" if slots["input"].startswith("separate") else "storage"
+            if slots["input"] != "in_output":
+                found[1] = "read-only-storage" if slots["input"] == "separate" else "storage"
             found[2] = "storage"
         if "element" in slots:
             found[3] = "storage"  # scans have state
@@ -290,7 +290,7 @@ class Planner:
         """
         row, window = TABLE[kernel], bound.window
         way = ACCESS[access or ("packed" if self._itemsizes[1] < 4 else "words")]
-        pieces = {"input": bound.slot + way.input_suffix, "output": way.output, **way.slots, **self.slots}
+        pieces = {"input": bound.slot, "output": way.output, **way.slots, **self.slots}
         pieces |= slots or {}
         values = {"flat": int(len(window.batch) <= 1), **self.constants, **(constants or {})}
         scalars = {**bound.fields, **self.fields_of(window), **(fields or {})}
@@ -363,7 +363,5 @@ def writable_input(plan: Plan) -> Plan:
 
 
 def _writable_input(one: Pass) -> Pass:
-    slots = tuple(
-        ("input", slot[1].replace("separate", "shared")) if slot[0] == "input" else slot for slot in one.pipeline.slots
-    )
+    slots = tuple(("input", "shared") if slot == ("input", "separate") else slot for slot in one.pipeline.slots)
     return replace(one, pipeline=replace(one.pipeline, slots=slots))

@@ -54,27 +54,26 @@ PROGRESS_WORDS = 100
 class Access:
     """A way to read and write elements: the pieces that belong together, and the elements' widths in logarithms."""
 
-    input_suffix: str
     output: str
     slots: Mapping[str, str]
     widths: Container[int]
 
 
 ACCESS: Final = {
-    "packed": Access("", "packed", {"reads": "strided", "writes": "strided"}, (3, 4)),
-    "words": Access("", "words", {"reads": "strided", "writes": "strided"}, (5, 6)),
-    "quads": Access("_quads", "quads", {"reads": "quads", "writes": "quads"}, range(3, 7)),
-    "rows of words": Access("", "owned", {"rows": "words"}, (3, 4)),
-    "cells of words": Access("", "words", {"cells": "words"}, (5,)),
-    "cells of packed words": Access("", "owned", {"cells": "words"}, (3, 4)),
-    "cells of halves": Access("", "owned", {"cells": "halves"}, (4,)),
-    "cells of unaligned words": Access("", "packed", {"cells": "unaligned"}, (3, 4)),
-    "cells of unaligned halves": Access("", "packed", {"cells": "unaligned_halves"}, (4,)),
-    "cells of pairs": Access("_pairs", "pairs", {"cells": "pairs"}, range(3, 7)),
-    "stage of words": Access("_quads", "quads", {"stage": "words"}, (5, 6)),
-    "stage of packed words": Access("_quads", "quads", {"stage": "packed"}, (3, 4)),
-    "fours of words": Access("", "owned", {"fours": "words"}, (4,)),
-    "fours of quads": Access("_quads", "quads", {"fours": "quads"}, (5, 6)),
+    "packed": Access("packed", {"reads": "strided", "writes": "strided"}, (3, 4)),
+    "words": Access("words", {"reads": "strided", "writes": "strided"}, (5, 6)),
+    "quads": Access("quads", {"reads": "quads", "writes": "quads"}, range(3, 7)),
+    "rows of words": Access("owned", {"rows": "words"}, (3, 4)),
+    "cells of words": Access("words", {"cells": "words"}, (5,)),
+    "cells of packed words": Access("owned", {"cells": "words"}, (3, 4)),
+    "cells of halves": Access("owned", {"cells": "halves"}, (4,)),
+    "cells of unaligned words": Access("packed", {"cells": "unaligned"}, (3, 4)),
+    "cells of unaligned halves": Access("packed", {"cells": "unaligned_halves"}, (4,)),
+    "cells of pairs": Access("pairs", {"cells": "pairs"}, range(3, 7)),
+    "stage of words": Access("quads", {"stage": "words"}, (5, 6)),
+    "stage of packed words": Access("quads", {"stage": "packed"}, (3, 4)),
+    "fours of words": Access("owned", {"fours": "words"}, (4,)),
+    "fours of quads": Access("quads", {"fours": "quads"}, (5, 6)),
 }
 """By element, where those of less than a word are packed; by vectors, also of many slices at once; or a word or four
 elements of adjacent slices."""
@@ -523,8 +522,9 @@ TABLE: Final[Mapping[str, Kernel]] = {
         steps=lambda _: 1,
     ),
     "copy": Kernel(
-        slots=("input", "unit"),
-        constants={"stride": (1, 64), "units": (1, 4, 16)},
+        slots=("input", "output"),
+        accesses=("words", "quads"),
+        constants={"stride": (1, 64), "units": (1, 4, 16), "output_log2_bits": (5,)},
         workgroups=lambda w: ceil_div(w.count, 64 * w.constants["units"]),
         steps=lambda w: w.constants["units"],
     ),
@@ -589,7 +589,7 @@ def _is_access(access: Access, work: Work) -> bool:
     slots = work.slots
     return (
         slots["output"] == access.output
-        and slots.get("input") in [kind + access.input_suffix for kind in ("separate", "shared", "in_output")]
+        and slots.get("input") in ("separate", "shared", "in_output")
         and all(slots[slot] == piece for slot, piece in access.slots.items() if slot in slots)
         and work.constants.get("output_log2_bits") in access.widths
     )

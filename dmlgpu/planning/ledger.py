@@ -465,7 +465,7 @@ def _bytes_of_tensors(one: Pass, row: _Entry, work: Work) -> tuple[int, int]:
         read = row.reads(work) * one.elements * itemsizes[0]
         written = row.writes(work) * one.elements * itemsizes[1]
         put_in = written if work.slots["output"] == "packed" and _stored_at_once(work) == 1 else 0
-    if work.slots["input"].startswith("in_output"):
+    if work.slots["input"] == "in_output":
         return read, written
     return read + put_in, written  # the words that elements are put into are read, too
 

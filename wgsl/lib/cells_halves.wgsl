@@ -13,9 +13,9 @@ fn slice_of(strip: u32, beside: u32, which: u32) -> u32 {
 }
 
 fn load_cells(place: u32, other: u32) -> vec2<u32> {
-    return vec2<u32>(input_word(place >> 1u), 0u);
+    return vec2<u32>(input_unit(place >> 1u), 0u);
 }
 
 fn store_cells(place: u32, other: u32, has_other: bool, a: Accumulator, b: Accumulator) {
-    set_output_word(place >> 1u, cell_bits(a, b));
+    set_output_unit(place >> 1u, cell_bits(a, b));
 }

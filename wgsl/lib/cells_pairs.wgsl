@@ -14,7 +14,7 @@ fn slice_of(strip: u32, beside: u32, which: u32) -> u32 {
 }
 
 fn load_cells(place: u32, other: u32) -> vec2<u32> {
-    return input_pair(place >> (6u - input_log2_bits));
+    return input_unit(place >> (6u - input_log2_bits));
 }
 
 fn first_cell(words: vec2<u32>) -> Accumulator {
@@ -30,5 +30,5 @@ fn store_cells(place: u32, other: u32, has_other: bool, a: Accumulator, b: Accum
     if (columns > 1u) {
         words = vec2<u32>(encode(a).x, encode(b).x);
     }
-    set_output_pair(place >> (6u - output_log2_bits), words);
+    set_output_unit(place >> (6u - output_log2_bits), words);
 }

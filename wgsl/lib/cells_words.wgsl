@@ -14,9 +14,9 @@ fn slice_of(strip: u32, beside: u32, which: u32) -> u32 {
 
 fn load_cells(place: u32, other: u32) -> vec2<u32> {
     let shift = 5u - input_log2_bits;
-    var words = vec2<u32>(input_word(place >> shift), 0u);
+    var words = vec2<u32>(input_unit(place >> shift), 0u);
     if (columns > 1u) {
-        words.y = input_word(other >> shift);
+        words.y = input_unit(other >> shift);
     }
     return words;
 }
@@ -31,8 +31,8 @@ fn second_cell(words: vec2<u32>) -> Accumulator {
 
 fn store_cells(place: u32, other: u32, has_other: bool, a: Accumulator, b: Accumulator) {
     let shift = 5u - output_log2_bits;
-    set_output_word(place >> shift, encode(a).x);
+    set_output_unit(place >> shift, encode(a).x);
     if (columns > 1u && has_other) {
-        set_output_word(other >> shift, encode(b).x);
+        set_output_unit(other >> shift, encode(b).x);
     }
 }

@@ -5,7 +5,7 @@ fn fetch_quad(lane: u32, among: u32, number: u32, first: u32, vectors: u32) -> v
     if (number * among >= vectors) {
         return vec4<u32>(0u);
     }
-    return input_quad(first + min(number * among + lane, vectors - 1u));
+    return input_unit(first + min(number * among + lane, vectors - 1u));
 }
 
 // As many for each of `among` invocations as a run takes. All are on their way before the first is waited for.

@@ -2,9 +2,9 @@
 // Needs quads as <input> and output_quads.
 
 fn load_four(place: u32) -> Four {
-    let first = input_quad(place >> (7u - input_log2_bits));
+    let first = input_unit(place >> (7u - input_log2_bits));
     if (input_log2_bits == 6u) {
-        let second = input_quad((place >> 1u) + 1u);
+        let second = input_unit((place >> 1u) + 1u);
         return Four(decode(first.xy), decode(first.zw), decode(second.xy), decode(second.zw));
     }
     return Four(
@@ -15,9 +15,9 @@ fn load_four(place: u32) -> Four {
 
 fn store_four(place: u32, x: Four) {
     if (output_log2_bits == 6u) {
-        store_quad(place >> 1u, vec4<u32>(encode(x.a), encode(x.b)));
-        store_quad((place >> 1u) + 1u, vec4<u32>(encode(x.c), encode(x.d)));
+        set_output_unit(place >> 1u, vec4<u32>(encode(x.a), encode(x.b)));
+        set_output_unit((place >> 1u) + 1u, vec4<u32>(encode(x.c), encode(x.d)));
     } else {
-        store_quad(place >> 2u, vec4<u32>(encode(x.a).x, encode(x.b).x, encode(x.c).x, encode(x.d).x));
+        set_output_unit(place >> 2u, vec4<u32>(encode(x.a).x, encode(x.b).x, encode(x.c).x, encode(x.d).x));
     }
 }

@@ -55,6 +55,6 @@ fn load_vectors(lane: u32, first: u32, vectors: u32) {
 
 fn store_vectors(lane: u32, first: u32, vectors: u32) {
     for (var vector = lane; vector < vectors; vector += lanes) {
-        store_quad(first + place_in_order(vector, vectors), in_order(vector_left(vector)));
+        set_output_unit(first + place_in_order(vector, vectors), in_order(vector_left(vector)));
     }
 }

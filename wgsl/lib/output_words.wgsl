@@ -2,22 +2,24 @@
 
 override output_log2_bits: u32 = 5u;
 
-@group(0) @binding(2) var<storage, read_write> output_words: array<u32>;
+#import "lib/unit_word.wgsl"
 
-fn output_word(index: u32) -> u32 {
-    return output_words[index];
+@group(0) @binding(2) var<storage, read_write> output_units: array<Unit>;
+
+fn output_unit(index: u32) -> Unit {
+    return output_units[index];
 }
 
-fn set_output_word(index: u32, word: u32) {
-    output_words[index] = word;
+fn set_output_unit(index: u32, unit: Unit) {
+    output_units[index] = unit;
 }
 
 fn store_bits(element: u32, bits: vec2<u32>) {
     if (output_log2_bits == 6u) {
-        output_words[2u * element] = bits.x;
-        output_words[2u * element + 1u] = bits.y;
+        output_units[2u * element] = bits.x;
+        output_units[2u * element + 1u] = bits.y;
     } else {
-        output_words[element] = bits.x;
+        output_units[element] = bits.x;
     }
 }
 

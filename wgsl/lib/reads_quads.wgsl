@@ -7,19 +7,19 @@ fn load_run(place: u32, stride: u32, count: u32) -> Run {
     let first = place >> (7u - input_log2_bits);
     let last = ((count << input_log2_bits) - 1u) >> 7u;
     var quads: Quads;
-    quads[0] = input_quad(first);
+    quads[0] = input_unit(first);
     if (input_log2_bits > 3u) {
-        quads[1] = input_quad(first + min(1u, last));
+        quads[1] = input_unit(first + min(1u, last));
     }
     if (input_log2_bits > 4u) {
-        quads[2] = input_quad(first + min(2u, last));
-        quads[3] = input_quad(first + min(3u, last));
+        quads[2] = input_unit(first + min(2u, last));
+        quads[3] = input_unit(first + min(3u, last));
     }
     if (input_log2_bits > 5u) {
-        quads[4] = input_quad(first + min(4u, last));
-        quads[5] = input_quad(first + min(5u, last));
-        quads[6] = input_quad(first + min(6u, last));
-        quads[7] = input_quad(first + min(7u, last));
+        quads[4] = input_unit(first + min(4u, last));
+        quads[5] = input_unit(first + min(5u, last));
+        quads[6] = input_unit(first + min(6u, last));
+        quads[7] = input_unit(first + min(7u, last));
     }
     return run_of_quads(quads);
 }

@@ -4,7 +4,7 @@
 alias Row = u32;
 
 fn row_at(place: u32) -> Row {
-    return input_word(place >> (5u - input_log2_bits));
+    return input_unit(place >> (5u - input_log2_bits));
 }
 
 fn element_of(row: Row, column: u32) -> Accumulator {
@@ -17,5 +17,5 @@ fn store_row(place: u32, a: Accumulator, b: Accumulator, c: Accumulator, d: Accu
         word = (encode(a).x & 0xffu) | ((encode(b).x & 0xffu) << 8u);
         word |= ((encode(c).x & 0xffu) << 16u) | (encode(d).x << 24u);
     }
-    set_output_word(place >> (5u - output_log2_bits), word);
+    set_output_unit(place >> (5u - output_log2_bits), word);
 }

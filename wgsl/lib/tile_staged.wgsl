@@ -87,10 +87,10 @@ fn give_turn(lane: u32, round: u32, first: u32, vectors: u32, quads: Quads) {
     workgroupBarrier();
     let number = 2u * LANES * round + lane;
     if (number < vectors) {
-        store_quad(first + number, stage[on_stage(lane)]);
+        set_output_unit(first + number, stage[on_stage(lane)]);
     }
     if (output_log2_bits > 3u && number + LANES < vectors) {
-        store_quad(first + number + LANES, stage[on_stage(LANES + lane)]);
+        set_output_unit(first + number + LANES, stage[on_stage(LANES + lane)]);
     }
 }
 

@@ -41,8 +41,8 @@ fn other_slice(first: u32, second: u32) -> u32 {
 fn load_cells(place: u32, last: u32) -> vec2<u32> {
     let in_word = 5u - input_log2_bits;
     let shift = (place << input_log2_bits) & 31u;
-    let low = input_word(place >> in_word) >> shift;
-    let high = input_word(last >> in_word) << ((32u - shift) & 31u); // the same word, and its bits, if shift is 0
+    let low = input_unit(place >> in_word) >> shift;
+    let high = input_unit(last >> in_word) << ((32u - shift) & 31u); // the same word, and its bits, if shift is 0
     return vec2<u32>(low | high, 0u);
 }
 

@@ -1,4 +1,7 @@
-// Slot <unit>: tensors as arrays of 32-bit words.
+// Tensors as arrays of 32-bit words, for the pieces of <output> that write words.
 
-@group(0) @binding(1) var<storage, read> input_units: array<u32>;
-@group(0) @binding(2) var<storage, read_write> output_units: array<u32>;
+alias Unit = u32;
+
+fn input_word(index: u32) -> u32 {
+    return input_unit(index);
+}

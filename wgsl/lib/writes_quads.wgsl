@@ -9,27 +9,27 @@ fn store_run(place: u32, stride: u32, count: u32, run: Run) {
     let vectors = (count << output_log2_bits) >> 7u;
     let quads = quads_of_run(run);
     if (vectors > 0u) {
-        store_quad(first, quads[0]);
+        set_output_unit(first, quads[0]);
     }
     if (output_log2_bits > 3u && vectors > 1u) {
-        store_quad(first + 1u, quads[1]);
+        set_output_unit(first + 1u, quads[1]);
     }
     if (output_log2_bits > 4u && vectors > 2u) {
-        store_quad(first + 2u, quads[2]);
+        set_output_unit(first + 2u, quads[2]);
     }
     if (output_log2_bits > 4u && vectors > 3u) {
-        store_quad(first + 3u, quads[3]);
+        set_output_unit(first + 3u, quads[3]);
     }
     if (output_log2_bits > 5u && vectors > 4u) {
-        store_quad(first + 4u, quads[4]);
+        set_output_unit(first + 4u, quads[4]);
     }
     if (output_log2_bits > 5u && vectors > 5u) {
-        store_quad(first + 5u, quads[5]);
+        set_output_unit(first + 5u, quads[5]);
     }
     if (output_log2_bits > 5u && vectors > 6u) {
-        store_quad(first + 6u, quads[6]);
+        set_output_unit(first + 6u, quads[6]);
     }
     if (output_log2_bits > 5u && vectors > 7u) {
-        store_quad(first + 7u, quads[7]);
+        set_output_unit(first + 7u, quads[7]);
     }
 }
