@@ -1,35 +1,34 @@
-// The accumulator of float16 and float32. Every float operation of the canonical order is `combine`.
+// The accumulator of float16 and float32: the bits of a float32. Every float operation of the canonical order is
+// `combine`, and floats are nowhere else: compilers with fast math, as Metal's, drop choices whose one side is NaN or
+// infinite, and may flush a subnormal number that is only copied.
 
 override product: bool = false;
-// Whether to hide the operands from compilers, which could regroup or simplify a chain of float operations.
+// Whether to hide results from compilers, which could regroup or simplify a chain of float operations, or conclude that
+// a result is not NaN.
 override opaque: bool = false;
 
-alias Accumulator = f32;
+alias Accumulator = u32;
 
 fn identity() -> Accumulator {
-    return select(0.0, 1.0, product);
-}
-
-fn hidden(a: Accumulator) -> Accumulator {
-    if (opaque) {
-        return bitcast<f32>(bitcast<u32>(a) ^ params.zero);
-    }
-    return a;
+    return select(0u, ONE, product);
 }
 
 fn combine(a: Accumulator, b: Accumulator) -> Accumulator {
+    var result = 0u;
     if (product) {
-        return hidden(a) * hidden(b);
+        result = bitcast<u32>(bitcast<f32>(a) * bitcast<f32>(b));
+    } else {
+        result = bitcast<u32>(bitcast<f32>(a) + bitcast<f32>(b));
     }
-    return hidden(a) + hidden(b);
+    return select(result, result ^ params.zero, opaque);
 }
 
 fn to_words(a: Accumulator) -> vec2<u32> {
-    return vec2<u32>(bitcast<u32>(a), 0u);
+    return vec2<u32>(a, 0u);
 }
 
 fn of_words(words: vec2<u32>) -> Accumulator {
-    return bitcast<f32>(words.x);
+    return words.x;
 }
 
 // What lib/exceptional.wgsl needs to know of the format.

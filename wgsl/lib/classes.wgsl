@@ -78,6 +78,6 @@ fn of_class(bits: u32) -> Accumulator {
         top |= 0x80000000u;
     }
     var words = vec2<u32>(0u);
-    words[WORDS - 1u] = top;
+    words[WORDS - 1u] = top ^ params.zero; // hidden, as not_a_number is
     return of_words(words);
 }

@@ -4,11 +4,11 @@
 #import "lib/half.wgsl"
 
 fn decode(bits: vec2<u32>) -> Accumulator {
-    return bitcast<f32>(half_to_float(bits.x));
+    return half_to_float(bits.x);
 }
 
 fn encode(value: Accumulator) -> vec2<u32> {
-    return vec2<u32>(float_to_half(bitcast<u32>(value)), 0u);
+    return vec2<u32>(float_to_half(value), 0u);
 }
 
 // No element but 0 is too small for the range, and r and results are zeros where 0 is.

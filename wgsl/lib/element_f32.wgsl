@@ -3,11 +3,11 @@
 #import "lib/accumulate_f32.wgsl"
 
 fn decode(bits: vec2<u32>) -> Accumulator {
-    return bitcast<f32>(bits.x);
+    return bits.x;
 }
 
 fn encode(value: Accumulator) -> vec2<u32> {
-    return vec2<u32>(bitcast<u32>(value), 0u);
+    return vec2<u32>(value, 0u);
 }
 
 // Whether elements but 0 can be too small for the range.

@@ -60,11 +60,11 @@ fn is_excessive(largest: u32) -> bool {
     return EXCEPTIONS & (largest >= select(INFINITE, INFINITE - SMALL, product));
 }
 
-// A quiet NaN: infinity's exponent, and the highest bit of the fraction. (Integers, which have no exponent, need some
-// value that compiles.)
+// A quiet NaN: infinity's exponent, and the highest bit of the fraction (of integers some value that compiles). Hidden:
+// compilers with fast math would drop a choice of NaN.
 fn not_a_number() -> Accumulator {
     var words = vec2<u32>(0u);
-    words[WORDS - 1u] = INFINITE | (1u << (EXPONENT_SHIFT - min(EXPONENT_SHIFT, 1u)));
+    words[WORDS - 1u] = (INFINITE | (1u << (EXPONENT_SHIFT - min(EXPONENT_SHIFT, 1u)))) ^ params.zero;
     return of_words(words);
 }
 

@@ -2,7 +2,7 @@
 // NaN to the implementation.
 
 // There are no branches: software drivers go through both sides of each, and a GPU's invocations may take both. Float
-// arithmetic makes the subnormals of binary16, without any subnormal of binary32. Needs lib/accumulate_f32.wgsl.
+// arithmetic makes the subnormals of binary16, without any subnormal of binary32.
 
 // Exact.
 fn half_to_float(half: u32) -> u32 {
@@ -20,12 +20,8 @@ fn float_to_half(bits: u32) -> u32 {
     let magnitude = bits & 0x7fffffffu;
     let rounded = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13u) & 1u)) >> 13u;
     let normal = min(rounded, 0x7c00u);
-    var value = bitcast<f32>(magnitude);
-    if (product) {
-        value = hidden(value); // from compilers that would fuse product and addition: it is to be rounded first
-    }
     // A unit in the last place of 0.5, 0x3f000000, is that of binary16's subnormals.
-    let subnormal = bitcast<u32>(value + 0.5);
+    let subnormal = bitcast<u32>(bitcast<f32>(magnitude) + 0.5);
     let finite = select(subnormal, normal, magnitude >= 0x38800000u);
     return sign | select(finite, 0x7e00u, magnitude > 0x7f800000u);
 }

@@ -7,7 +7,7 @@ override output_log2_bits: u32 = 3u;
 
 #import "lib/unit_word.wgsl"
 
-@group(0) @binding(2) var<storage, read_write> output_units: array<atomic<Unit>>;
+@group(0) @binding(2) var<storage, read_write> output_units: array<atomic<u32>>;
 
 fn output_unit(index: u32) -> Unit {
     return atomicLoad(&output_units[index]);

@@ -3,11 +3,11 @@
 alias Size = u32;
 
 fn size_of(a: Accumulator) -> Size {
-    return bitcast<u32>(a) & 0x7fffffffu;
+    return a & 0x7fffffffu;
 }
 
 fn of_size(size: Size) -> Accumulator {
-    return bitcast<f32>(size);
+    return size;
 }
 
 fn smaller(a: Size, b: Size) -> Size {
@@ -23,7 +23,7 @@ fn is_tiny(size: Size) -> bool {
     return size <= NORMAL;
 }
 
-// A zero that compilers do not know; shifted, as `hidden` goes by params.zero itself.
+// A zero that compilers do not know.
 fn times_zero(a: Accumulator) -> Accumulator {
-    return combine(a, bitcast<f32>(params.zero << 1u));
+    return combine(a, params.zero);
 }
