@@ -28,7 +28,7 @@ from .harness import changed
 
 LIMITS = {
     "gpu": Limits(float64=True),
-    "lavapipe": changed(Limits(), software=True, columns=True, float64=True, near_elements=0, cores=1),
+    "lavapipe": changed(Limits(), software=True, columns=True, lags=True, float64=True, near_elements=0, cores=1),
     "opengl": changed(Limits(), software=True, cores=8),
     "windows": Limits(binding_bytes=2**14, offset_alignment=32, opaque=False),
 }

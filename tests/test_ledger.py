@@ -281,6 +281,7 @@ def test_shaders_access_what_the_ledger_says(case: Case, device: Device) -> None
         asked,
         float64=asked.float64 & able.float64,
         columns=asked.traits.columns & able.traits.columns,
+        lags=able.traits.lags,
     )
     plan = plan_problem(case.problem, limits, one_buffer=case.one_buffer, kernel=case.kernel, chunks=case.chunks)
     for one, accesses in record(device, patient(plan), *memory_of(case)):

@@ -268,6 +268,26 @@ def test_neighbours_take_tiles_of_slices_that_are_neighbours() -> None:
             assert one.params["side_by_side"] == expected
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis", "lags", "expected"),
+    [
+        ((512, 2048), 1, True, 1),
+        ((512, 2047), 1, True, 0),
+        ((300_000, 3), 0, True, 0),
+        ((2**20,), 0, True, 1),
+        ((512, 2048), 1, False, 0),
+    ],
+)
+def test_neighbours_are_a_run_apart_where_lines_would_be_short(
+    shape: tuple[int, ...], axis: int, lags: bool, expected: int
+) -> None:
+    """Not where their elements are neighbours, nor where few rounds are left to them."""
+    limits = changed(Limits(), software=True, lags=lags)
+    last = plan_problem(packed_scan(shape, axis), limits).passes[-1]
+    assert last.pipeline.kernel in ("scan_slices", "scan_serial_tiles")
+    assert dict(last.pipeline.constants)["lags"] == expected
+
+
 def test_few_slices_go_to_small_workgroups_on_software_adapters() -> None:
     for limits, slices, expected in (
         (Limits(software=True), 2048, (8, 256)),

@@ -583,6 +583,19 @@ def test_more_rows_of_bands_than_a_loop_may_take(
 
 
 @pytest.mark.combinations
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int32", "uint8"])
+@pytest.mark.parametrize("kernel", ["slices", "serial"])
+def test_neighbours_a_run_apart(device: Device, kernel: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on lavapipe, on every device: the last workgroup has one invocation, and the last tile of a slice is short."""
+    monkeypatch.setattr(device, "limits", changed(device.limits, software=True, lags=True))
+    for operator, exclusive, reverse in VARIANTS:
+        x = numbers((9, 4096 + 200), dtype, operator)
+        check_scan(device, x, operator, 1, exclusive=exclusive, reverse=reverse, kernel=kernel)
+    place = Layout.packed(x.shape)
+    check_scan(device, x, "sum", 1, source=place, target=place, kernel=kernel)
+
+
+@pytest.mark.combinations
 @pytest.mark.parametrize("binding", [70_000, 1_000_000, 4_500_000])
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64"])
 def test_windows_of_columns(device: Device, dtype: str, binding: int, monkeypatch: pytest.MonkeyPatch) -> None:

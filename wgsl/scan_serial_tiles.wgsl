@@ -3,7 +3,7 @@
 //
 // Grid: workgroups of 8 invocations, as many as a CPU runs at a time; one invocation for each tile.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries and scan_repair left.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lags.
 // Bytes moved: each element is read once and written once; 16 bytes are read for each tile.
 
 #import "lib/params.wgsl"
@@ -11,6 +11,7 @@
 #import <output>
 #import "lib/elements.wgsl"
 #import "lib/order.wgsl"
+#import "lib/lag.wgsl"
 #import "lib/progress.wgsl"
 #import "lib/run.wgsl"
 #import <reads>
@@ -46,23 +47,27 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var place = here.place;
     var progress: Progress;
     begin_tile(&progress, carry_into(here.slice, here.tile));
-    for (var i = 0u; i < here.count; i += FANOUT) {
-        let members = min(here.count - i, FANOUT);
-        var items = load_run(place.input, params.input_axis_stride, members);
-        if (EXCEPTIONS && classes) {
-            items = classes_of_run(items);
+    let lag = lag_of(lane);
+    for (var turn = 0u; turn < here.count + lag; turn += FANOUT) {
+        if (turn >= lag) {
+            let i = turn - lag;
+            let members = min(here.count - i, FANOUT);
+            var items = load_run(place.input, params.input_axis_stride, members);
+            if (EXCEPTIONS && classes) {
+                items = classes_of_run(items);
+            }
+            let r = fold_run(items);
+            let results = results_of_run(progress.has_q, progress.q, r);
+            var run = results;
+            if (params.exclusive == 1u) {
+                run = shifted_run(progress.last, results);
+            }
+            store_run(place.output, params.output_axis_stride, members, run);
+            progress.last = results[15];
+            progress.r = r[15];
+            close_run(i >> RUN_SHIFT, &progress);
+            place.input += FANOUT * params.input_axis_stride;
+            place.output += FANOUT * params.output_axis_stride;
         }
-        let r = fold_run(items);
-        let results = results_of_run(progress.has_q, progress.q, r);
-        var run = results;
-        if (params.exclusive == 1u) {
-            run = shifted_run(progress.last, results);
-        }
-        store_run(place.output, params.output_axis_stride, members, run);
-        progress.last = results[15];
-        progress.r = r[15];
-        close_run(i >> RUN_SHIFT, &progress);
-        place.input += FANOUT * params.input_axis_stride;
-        place.output += FANOUT * params.output_axis_stride;
     }
 }

@@ -3,7 +3,7 @@
 // For many slices, and where software adapters would wait long at barriers.
 // Grid: workgroups of `lanes` invocations; an invocation a slice.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 101 words a slice, used between windows and phases.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase, in_windows, lanes.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase, in_windows, lanes, lags.
 // Phases: DIRECT writes each tile in the canonical order, and writes it again as a left fold if it was exceptional,
 // which reads the input again. Where that cannot be (in place, or if windows end inside a tile), CHECK goes through all
 // first, writes nothing and leaves a bit for each exceptional tile; then WRITE knows what to write.
@@ -14,6 +14,7 @@
 #import <output>
 #import "lib/elements.wgsl"
 #import "lib/order.wgsl"
+#import "lib/lag.wgsl"
 #import "lib/progress_state.wgsl"
 #import "lib/run.wgsl"
 #import "lib/run_reach.wgsl"
@@ -47,6 +48,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var place = place_of(slice);
     var progress = before_window(slice);
     var exceptions = known_exceptions(slice);
+    let lag = lag_of(lane);
     var k = 0u;
     while (k < params.length) {
         // The part of a tile that is in the window.
@@ -58,10 +60,13 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         // Whether it is clear before the tile is read that a left fold gives its results.
         let known = EXACT || absorbed || (phase == WRITE && (exceptions & tile_bit(i)) != 0u);
         // Where any order does, a left fold is the least work.
-        for (var done = 0u; done < count; done += FANOUT) {
-            scan_run(i + done, min(count - done, FANOUT), place, known, &progress);
-            place.input += FANOUT * params.input_axis_stride;
-            place.output += FANOUT * params.output_axis_stride;
+        for (var turn = 0u; turn < count + lag; turn += FANOUT) {
+            if (turn >= lag) {
+                let done = turn - lag;
+                scan_run(i + done, min(count - done, FANOUT), place, known, &progress);
+                place.input += FANOUT * params.input_axis_stride;
+                place.output += FANOUT * params.output_axis_stride;
+            }
         }
         k += count;
         let is_last = k == params.length && params.suspend == 0u;

@@ -379,7 +379,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
     ),
     "scan_slices": Kernel(
         slots=_RUNS,
-        constants={**_SCAN, "phase": range(3), "in_windows": _BOOL, "lanes": (8, 64)},
+        constants={**_SCAN, "phase": range(3), "in_windows": _BOOL, "lanes": (8, 64), "lags": _BOOL},
         workgroups=lambda w: ceil_div(w.count, w.constants["lanes"]),
         scratch_words=_progress_words,
         steps=lambda w: w.folds * w.length,
@@ -488,7 +488,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
     ),
     "scan_serial_tiles": Kernel(
         slots=_RUNS,
-        constants=_SCAN,
+        constants={**_SCAN, "lags": _BOOL},
         workgroups=lambda w: ceil_div(w.all_tiles, 8),
         scratch_words=_tile_words,
         steps=lambda w: min(w.length, TILE),

@@ -245,6 +245,7 @@ class ScanPlanner(Planner):
                             **constants,
                             "phase": phase,
                             "lanes": self._policy.lanes_of_slices(bound.window.slices),
+                            "lags": int(self._policy.lags(bound.window)),
                         },
                         fields={"checked_first": together[0].window.first},
                     )
@@ -299,7 +300,8 @@ class ScanPlanner(Planner):
             yield self.make_pass("scan_serial_totals", bound, access, fields=fields)
             yield self.make_pass("scan_carries", bound, fields=fields)
             yield from self._repairs(bound, fields, together=False)
-            yield self.make_pass("scan_serial_tiles", bound, access, fields=fields)
+            lags = {"lags": int(self._policy.lags(bound.window))}
+            yield self.make_pass("scan_serial_tiles", bound, access, constants=lags, fields=fields)
 
     def _strip_tiles(self, strips: Columns) -> Iterator[Pass]:
         """Yield the passes over the tiles of each window of strips, with a workgroup a tile of a strip."""

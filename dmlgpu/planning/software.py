@@ -13,9 +13,9 @@ from typing import ClassVar, Final, NamedTuple
 
 from ..layout import ceil_div
 from .columns import Columns, can_be_strips, cut_to, is_served, is_whole, strip_bytes_in_flight
-from .problem import Precision, ScanProblem
+from .problem import Precision, ScanProblem, is_side_by_side
 from .tuning import Tuning
-from .windows import QUAD_BYTES, RUN, TILE, Limits, SoftwareTraits
+from .windows import QUAD_BYTES, RUN, TILE, Limits, SoftwareTraits, Window
 
 __all__ = ["Choice", "GpuPolicy", "SoftwarePolicy", "policy_of"]
 
@@ -37,6 +37,8 @@ _WORKGROUP: Final = 64
 _LANES = 8
 """Invocations that a core of a CPU takes at a time. Those of a band read a stretch of a row together."""
 _WORD_BYTES = 4
+_LEAST_WITH_LAG = TILE // 2
+"""With so many elements of a slice, seven more rounds of an invocation cost less than lines that are fetched twice."""
 
 _FEW_VECTORS, _MANY_VECTORS = 4, 8
 """Of columns an invocation of a band. The more, the more of a page is read at a visit; SwiftShader takes six seconds to
@@ -136,6 +138,10 @@ class GpuPolicy:
         """Return the size of workgroups that walk down rows."""
         return _WORKGROUP
 
+    def lags(self, window: Window) -> bool:
+        """Whether neighbouring invocations go through a window's slices, or tiles, a run apart."""
+        return False
+
     def bands(self, problem: ScanProblem, chunks: Sequence[int], in_place: bool) -> Columns | None:
         """Return how to cut a scan with an invocation a slice into bands of columns: not at all."""
         return None
@@ -213,6 +219,15 @@ class SoftwarePolicy(GpuPolicy):
     def lanes_of_slices(self, slices: int) -> int:
         """Return the size of workgroups with an invocation a slice."""
         return _LANES if slices <= self.tuning.few_slices else _WORKGROUP
+
+    def lags(self, window: Window) -> bool:
+        """Whether neighbouring invocations go through a window's slices, or tiles, a run apart.
+
+        Not where they have neighbouring elements, and so the same lines of a cache, nor where the rounds in which they
+        wait would be many of all.
+        """
+        is_apart = not is_side_by_side(window.batch, window.axis)
+        return self._traits.lags and is_apart and window.axis.size >= _LEAST_WITH_LAG
 
     def lanes_of_columns(self, invocations: int) -> int:
         """Return the size of workgroups that walk down rows: the larger, the fewer visits to a page of memory."""

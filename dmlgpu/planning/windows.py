@@ -73,6 +73,9 @@ class SoftwareTraits:
     near_elements : int
         Up to so many elements of a tensor are near, in caches and in pages that are known, in whatever order they are
         visited.
+    lags : bool
+        Whether 8 invocations at a time, each at the same place of a row or tile, would be short of lines in a cache
+        (docs/kernels.md).
 
     Raises
     ------
@@ -83,6 +86,7 @@ class SoftwareTraits:
     cores: int = 2
     columns: bool = False
     near_elements: int = 2**19
+    lags: bool = False
 
     def __post_init__(self) -> None:
         if self.cores < 1:

@@ -300,7 +300,7 @@ def limits_of(gpu_device: Any, adapter: AdapterDescription) -> Limits:
         workgroups=granted["max-compute-workgroups-per-dimension"],
         rows=granted["max-compute-workgroups-per-dimension"],
         software=adapter.is_software,
-        traits=SoftwareTraits(cores=usable_cores(), columns=adapter.is_lavapipe),
+        traits=SoftwareTraits(cores=usable_cores(), columns=adapter.is_lavapipe, lags=adapter.is_lavapipe),
         dispatch_elements=SOFTWARE_DISPATCH_ELEMENTS if adapter.is_software else DISPATCH_ELEMENTS,
         float64=all(feature in gpu_device.features for feature in _FLOAT64_FEATURES),
     )
