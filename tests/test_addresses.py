@@ -349,7 +349,7 @@ MISTAKES = [
     ),
     ("lib/rows_words.wgsl", "place >> (5u - input_log2_bits)", "(place << 3u) >> 5u", "uint8 columns"),
     ("lib/fours_quads.wgsl", "set_output_unit(place >> 2u", "set_output_unit((place * 32u) >> 7u", "float32 columns"),
-    ("lib/fours_words.wgsl", "place >> 1u", "(place * 16u) >> 5u", "float16 columns"),
+    ("lib/fours_pairs.wgsl", "place >> 2u", "(place * 16u) >> 6u", "float16 columns"),
     ("scan_bands_exact.wgsl", "target_place >> (7u - output_log2_bits)", "(target_place * 8u) >> 7u", "uint8 columns"),
     (
         "lib/params.wgsl",

@@ -72,7 +72,7 @@ ACCESS: Final = {
     "cells of pairs": Access("pairs", {"cells": "pairs"}, range(3, 7)),
     "stage of words": Access("quads", {"stage": "words"}, (5, 6)),
     "stage of packed words": Access("quads", {"stage": "packed"}, (3, 4)),
-    "fours of words": Access("owned", {"fours": "words"}, (4,)),
+    "fours of pairs": Access("pairs", {"fours": "pairs"}, (4,)),
     "fours of quads": Access("quads", {"fours": "quads"}, (5, 6)),
 }
 """By element, where those of less than a word are packed; by vectors, also of many slices at once; or a word or four
@@ -395,7 +395,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
     ),
     "scan_bands": Kernel(
         slots=(*_TENSORS, "fours"),
-        accesses=("fours of words", "fours of quads"),
+        accesses=("fours of pairs", "fours of quads"),
         pieces={"element": _FLOATS},
         constants={**_SCAN, "vectors": (4, 8), "exclusive": _BOOL},
         workgroups=None,

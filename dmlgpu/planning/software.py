@@ -257,7 +257,7 @@ class SoftwarePolicy(GpuPolicy):
         constants = {"vectors": vectors, "exclusive": int(problem.exclusive)}
         if is_exact:
             return Columns("scan_bands_exact", tuple(cut), "quads", constants, {}, width, together)
-        access = "fours of words" if element.itemsize < 4 else "fours of quads"
+        access = "fours of pairs" if element.itemsize < 4 else "fours of quads"
         return Columns("scan_bands", tuple(cut), access, constants, {}, width, together, is_exact=False)
 
     def _is_far(self, problem: ScanProblem) -> bool:
