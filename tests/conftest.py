@@ -78,6 +78,9 @@ def modest_device(device: Device) -> Iterator[Device]:
 @pytest.fixture
 def fresh_plans() -> Iterator[None]:
     """Have the device plan anew, for a test that changes constants which plans depend on."""
-    device_module._plan.cache_clear()
+    kept = (device_module._plan, device_module._plan_piece)
+    for plans in kept:
+        plans.cache_clear()
     yield
-    device_module._plan.cache_clear()
+    for plans in kept:
+        plans.cache_clear()

@@ -105,18 +105,18 @@ def run_without(posts: Posts, device: Device, plan: Plan, source: Any, target: A
     missing |= {first_tile + of_tile * (tile - 1) + word for word in posts.of_tile}
     scratch = device.gpu_device.create_buffer(size=plan.state_bytes, usage="STORAGE|COPY_DST")
     alone, executor, limit = replace(look_back, grid=(1, 1, 1)), device._executor, device.limits.dispatch_elements
-    executor.run(Plan((clear,), plan.state_bytes), source, target, limit, scratch=scratch)
+    executor.run(Plan((clear,), plan.state_bytes), source, target, limit, scratch=(scratch, 0))
     turns = [range(tile)]
     if posts.late:
         late = (span + 1 - posts.late) * (SPAN // TILE) - 1
         turns = [range(late), range(late + 1, tile), range(late, late + 1)]
     for turn in turns:
         executor.write(scratch, 4 * ticket, np.array([turn.start], np.uint32))
-        executor.run(Plan((alone,) * len(turn), plan.state_bytes), source, target, limit, scratch=scratch)
+        executor.run(Plan((alone,) * len(turn), plan.state_bytes), source, target, limit, scratch=(scratch, 0))
     for word, value in {ticket: tile, **dict.fromkeys(sorted(missing), 0)}.items():
         executor.write(scratch, 4 * word, np.array([value], np.uint32))
     rest = (*[alone] * (1 + posts.more), *others)
-    executor.run(Plan(rest, plan.state_bytes), source, target, limit, scratch=scratch)
+    executor.run(Plan(rest, plan.state_bytes), source, target, limit, scratch=(scratch, 0))
     scratch.destroy()
 
 

@@ -27,6 +27,7 @@ from dmlgpu.planning.pieces import (
     CarryNumbers,
     CarrySlices,
     PiecePlan,
+    first_tile,
     max_bytes,
     max_length,
     max_slices,
@@ -223,7 +224,7 @@ def test_pieces_of_few_columns(
         firsts.append(piece.plan.passes[0].pipeline.kernel)
         return piece
 
-    monkeypatch.setattr("dmlgpu.runtime.device.plan_piece", plan)
+    monkeypatch.setattr("dmlgpu.runtime.device._plan_piece", plan)
     for operator, exclusive, reverse in (("sum", False, False), ("sum", True, True), ("product", False, True)):
         options = {"operator": operator, "axis": 0, "dtype": dtype, "exclusive": exclusive, "reverse": reverse}
         expected = whole(x, device, precision="default", **options)
@@ -494,7 +495,8 @@ def planned(limits: Limits, dtype: str, sizes: tuple[int, int], strides: tuple[i
     assert layout.count * by_name(dtype).itemsize <= max_bytes(limits)
     problem = scan_problem(by_name(dtype), Operator.SUM, layout, layout, axis=1)
     carries = np.zeros((sizes[0], CARRY_WORDS), np.uint32) if options["continued"] else None
-    return plan_piece(problem, limits, one_buffer=False, carries=carries, unfinished=options["unfinished"])
+    before = first_tile(problem, carries)
+    return plan_piece(problem, limits, one_buffer=False, before=before, unfinished=options["unfinished"])
 
 
 ENDS = [
@@ -568,7 +570,7 @@ def test_pieces_of_unaligned_strips(
         cells.update(dict(one.pipeline.slots).get("cells", "none") for one in piece.plan.passes)
         return piece
 
-    monkeypatch.setattr("dmlgpu.runtime.device.plan_piece", plan)
+    monkeypatch.setattr("dmlgpu.runtime.device._plan_piece", plan)
     x = data(np.random.default_rng(1), dtype, shape, False)
     scan = dmlgpu.Scan("sum", axis=-2, dtype=dtype, device=device)
     results = [scan.push(part) for part in parts_of(x, x.ndim - 2, [5000, shape[-2] - 5000], False)]
@@ -584,7 +586,7 @@ def test_pieces_in_place_are_not_checked_first(dtype: str, kernel: str) -> None:
     layout = Layout((100, 2 * TILE), (2 * TILE, 1))
     problem = scan_problem(by_name(dtype), Operator.SUM, layout, layout, axis=1)
     for unfinished in (True, False):
-        piece = plan_piece(problem, SOFTWARE, one_buffer=True, carries=None, unfinished=unfinished)
+        piece = plan_piece(problem, SOFTWARE, one_buffer=True, before=None, unfinished=unfinished)
         assert piece.plan.passes[-1].pipeline.kernel == kernel
 
 
@@ -592,8 +594,7 @@ def test_a_piece_without_room_for_the_progress_of_its_slices() -> None:
     limits = changed(SOFTWARE, binding_bytes=2**20)
     for slices, kernel in ((2000, "scan_slices"), (3000, "scan_serial_tiles")):
         problem = scan_problem(by_name("int8"), Operator.SUM, *[Layout((slices, 80), (80, 1))] * 2, axis=1)
-        carries = np.zeros((slices, CARRY_WORDS), np.uint32)
-        piece = plan_piece(problem, limits, one_buffer=False, carries=carries, unfinished=False)
+        piece = plan_piece(problem, limits, one_buffer=False, before=0, unfinished=False)
         assert piece.plan.passes[-1].pipeline.kernel == kernel
         assert piece.plan.state_bytes <= limits.binding_bytes
 
@@ -623,7 +624,7 @@ def test_pieces_with_an_invocation_a_slice(
         kernels[-1].add(piece.plan.passes[-1].pipeline.kernel)
         return piece
 
-    monkeypatch.setattr("dmlgpu.runtime.device.plan_piece", plan)
+    monkeypatch.setattr("dmlgpu.runtime.device._plan_piece", plan)
     near = changed(device.limits, software=True, near_elements=2**31, cores=1)
     scan, results = dmlgpu.Scan(**options, device=device), []
     for number, part in enumerate(parts_of(x, axis, [135_168, 5000, 5000, shape[axis] - 145_168], False)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,8 @@ import dmlgpu
 from dmlgpu import reference
 from dmlgpu.arrays import functions
 from dmlgpu.errors import DeviceError, DeviceLostError, DeviceMemoryError, DeviceReleasedError, ReleasedArrayError
+from dmlgpu.planning import pieces as planning_pieces
+from dmlgpu.reference import same_bits
 from dmlgpu.runtime import executor, memory, transfers
 from dmlgpu.runtime.device import Buffer, Device
 from dmlgpu.runtime.memory import Pool, size_class
@@ -236,6 +239,35 @@ class TestSubmissions:
         for _ in range(5):
             call()
         assert [counts(), [pool.created for pool in pools], any_device.pipelines.misses] == before
+
+    @pytest.mark.parametrize("dtype", ["float32", "int32"])
+    def test_a_warm_push_plans_and_binds_nothing_and_waits_once(
+        self, any_device: Device, monkeypatch: pytest.MonkeyPatch, dtype: str
+    ) -> None:
+        """Besides the wait for a mapping to write to, if there is one."""
+        x = np.ones((3, 8192, 40), dtype)
+        made: Counter[str] = Counter()
+
+        def count(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+            def counted(*args: Any, **kwargs: Any) -> Any:
+                made[name] += 1
+                return real(*args, **kwargs)
+
+            return counted
+
+        def results() -> np.ndarray:
+            scan = dmlgpu.Scan("sum", axis=1, dtype=dtype, device=any_device)
+            return np.concatenate([scan.push(x), scan.push(x), scan.finish()], axis=1)
+
+        expected = results()
+        for place, name in (
+            (planning_pieces, "ScanPlanner"),
+            (executor.Executor, "_steps"),
+            (transfers, "map_submitted"),
+        ):
+            monkeypatch.setattr(place, name, count(name, getattr(place, name)))
+        assert same_bits(results(), expected)
+        assert made == {"map_submitted": 2 if any_device._memory.direct else 4}
 
     def test_uniforms_of_many_plans_do_not_meet(self, any_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
         """More plans in a row than are kept, each of several passes, and all again."""

@@ -33,7 +33,7 @@ from .tensors import Tensor, assign, copied_if_overlapping, empty, run, upload
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["cumulative_prod", "cumulative_sum", "round"]
+__all__ = ["cumulative_prod", "cumulative_sum", "kept_problem", "round", "scan_element"]
 
 PrecisionName = Literal["default", "compensated"]
 ModeName = Literal["half_even", "toward_zero", "half_away"]
@@ -425,7 +425,7 @@ class _Scan(NamedTuple):
         return scan
 
 
-_kept_problem = lru_cache(maxsize=256)(scan_problem)
+kept_problem = lru_cache(maxsize=256)(scan_problem)
 """Small calls are often alike."""
 
 
@@ -456,7 +456,7 @@ def _scan(
                     assign(readable, body)
                     readable = body
                 layouts = readable.layout, body.layout
-                run(_kept_problem(element, scan.operator, *layouts, along, scan.options), readable, body)
+                run(kept_problem(element, scan.operator, *layouts, along, scan.options), readable, body)
         if scan.include_initial and identity.layout.count:
             _fill(identity, scan.operator.identity)
 

@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..arguments import choice, integer
 from ..dtypes import ElementType, by_argument, by_dtype, by_name
 from ..errors import ArgumentError, ArrayTypeError, DeviceError, with_type
-from ..layout import check_sizes, resolve_axis
+from ..layout import Layout, check_sizes, resolve_axis
 from ..lazy import resolve_device
 from ..planning.pieces import CARRY_WORDS, RECORD_WORDS, max_bytes, max_length, max_slices
-from ..planning.problem import Operator, ScanOptions, ScanProblem, check_monotone, scan_problem
+from ..planning.problem import Operator, ScanOptions, ScanProblem, check_monotone
 from ..planning.windows import TILE, Limits
 from .array import DeviceArray
-from .functions import PrecisionName, scan_element
+from .functions import PrecisionName, kept_problem, scan_element
 from .host import host_array, host_empty
 from .tensors import Tensor, assign, empty, packed, upload
 
@@ -591,6 +591,10 @@ def _scan_window(
             source = x._tensor if _is_near(x._tensor) else temporary(packed(x._tensor, kind.source, temporary=True))
         else:
             source = temporary(upload(device, x, temporary=True))
+        out = y if isinstance(y, np.ndarray) else None
+        if not isinstance(y, DeviceArray) and source.element == kind.element and not kind.options.monotone:
+            problem = _problem(kind, source.layout, Layout.packed(x.shape))
+            return device.run_piece(problem, source.buffer, None, carry, unfinished=unfinished, out=out)
         if isinstance(y, DeviceArray) and _is_near(y._tensor):
             target = y._tensor
         else:
@@ -598,8 +602,8 @@ def _scan_window(
         if source.element != kind.element:
             assign(source, target)
             source = target
-        out = y if isinstance(y, np.ndarray) else None
-        after = _run_piece(_problem(kind, source, target), source, target, carry, unfinished=unfinished, out=out)
+        problem = _problem(kind, source.layout, target.layout)
+        after = _run_piece(problem, source, target, carry, unfinished=unfinished, out=out)
         if isinstance(y, DeviceArray) and target is not y._tensor:
             assign(target, y._tensor)
     return after
@@ -621,12 +625,12 @@ def _records_of_window(kind: PieceKind, device: Device, x: NDArray[Any]) -> NDAr
             temporaries.callback(converted.buffer.release)
             assign(source, converted)
             source = converted
-        return device.run_totals(_problem(kind, source, source), source.buffer)
+        return device.run_totals(_problem(kind, source.layout, source.layout), source.buffer)
 
 
-def _problem(kind: PieceKind, source: Tensor, target: Tensor) -> ScanProblem:
+def _problem(kind: PieceKind, source: Layout, target: Layout) -> ScanProblem:
     """Return the scan of a cube."""
-    return scan_problem(kind.element, kind.operator, source.layout, target.layout, 1, kind.options)
+    return kept_problem(kind.element, kind.operator, source, target, 1, kind.options)
 
 
 def _run_piece(

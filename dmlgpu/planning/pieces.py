@@ -28,6 +28,7 @@ __all__ = [
     "CarrySlices",
     "PiecePlan",
     "TotalsPlan",
+    "first_tile",
     "max_bytes",
     "max_length",
     "max_slices",
@@ -283,7 +284,7 @@ def _max_elements(limits: Limits, itemsize: int) -> int:
 
 
 def plan_piece(
-    problem: ScanProblem, limits: Limits, *, one_buffer: bool, carries: Words | None, unfinished: bool
+    problem: ScanProblem, limits: Limits, *, one_buffer: bool, before: int | None, unfinished: bool
 ) -> PiecePlan:
     """Plan a scan of packed slices whose elements are a part of longer slices.
 
@@ -293,8 +294,8 @@ def plan_piece(
         The piece. It begins at a multiple of `TILE` elements of the slices, and has at most `max_slices` of them.
     limits, one_buffer
         As for `plan_problem`.
-    carries : ndarray of uint32, shape (slices, CARRY_WORDS), or None
-        What the elements before the piece have left; None if there are none.
+    before : int or None
+        What `first_tile` returned for the carries of the elements before the piece; None if there are none.
     unfinished : bool
         Whether there are elements after it, for which a carry is left; its length is a multiple of `TILE` then.
     """
@@ -305,7 +306,7 @@ def plan_piece(
     for name in preferred:
         columns = None
         if name == "slices":
-            slices = _plan_slices(problem, limits, one_buffer, carries is not None, unfinished)
+            slices = _plan_slices(problem, limits, one_buffer, before is not None, unfinished)
             if slices is not None:
                 return slices
         elif name == "bands":
@@ -313,9 +314,9 @@ def plan_piece(
         else:
             columns = strips_of(problem, limits, chunks, in_place)
         if columns is not None and math.prod(columns.chunks[:-1]) >= problem.slices:
-            return _plan_columns(problem, planner, columns, carries, unfinished)
+            return _plan_columns(problem, planner, columns, before, unfinished)
     plan = plan_problem(problem, limits, one_buffer=one_buffer, kernel=kernel)
-    passes = _with_flags(problem, plan.passes, 0, carries is not None, unfinished)
+    passes = _with_flags(problem, plan.passes, 0, before is not None, unfinished)
     slice_words = _SLICE_WORDS[passes[-1].pipeline.kernel]
     if slice_words == CARRY_WORDS:
         return PiecePlan(Plan.of(passes), CarryRows(problem.slices, slice_words, 0, 0))
@@ -326,18 +327,18 @@ def plan_piece(
 
 
 def _plan_columns(
-    problem: ScanProblem, planner: ScanPlanner, columns: Columns, carries: Words | None, unfinished: bool
+    problem: ScanProblem, planner: ScanPlanner, columns: Columns, before: int | None, unfinished: bool
 ) -> PiecePlan:
     """Plan a piece of slices side by side."""
     form: CarryForm
     if problem.is_exact:
-        first = 0 if carries is None else _NUMBERS_TILE
+        first = 0 if before is None else _NUMBERS_TILE
         is_strips = columns.kernel == "scan_strips"
         form = CarryNumbers(problem.slices, problem.element.itemsize, is_strips, problem.across)
     else:
-        first = 0 if carries is None else _tile_of(carries)
+        first = before or 0
         form = CarryColumns(problem.slices, first, first + problem.axis.size // TILE)
-    passes = _with_flags(problem, tuple(columns.passes(planner)), first, carries is not None, unfinished)
+    passes = _with_flags(problem, tuple(columns.passes(planner)), first, before is not None, unfinished)
     return PiecePlan(Plan.of(passes), form)
 
 
@@ -365,11 +366,16 @@ def _in_windows(key: PipelineKey) -> PipelineKey:
     return replace(key, constants=tuple(sorted({**dict(key.constants), "in_windows": 1}.items())))
 
 
-def _tile_of(carries: Words) -> int:
-    """Return the first tile of a piece, as most slices count: those without exceptional tiles, where there are any.
+def first_tile(problem: ScanProblem, carries: Words | None) -> int | None:
+    """Return what the plan of a piece has to know of the carries before it, of which there may be none.
 
-    A slice's count begins anew behind an exceptional tile. Behind 16 tiles it goes on as behind 32.
+    Of floats side by side it is the first tile, as most slices count: those without exceptional tiles, where there are
+    any. A slice's count begins anew behind an exceptional tile. Behind 16 tiles it goes on as behind 32.
     """
+    if carries is None:
+        return None
+    if problem.is_exact or not problem.is_side_by_side:
+        return 0
     s, c, last = (carries[:, n : n + 2] for n in (_S, _C, _LAST))
     is_anew = (carries[:, _FLAGS] == _HAS_S) & (s == last).all(axis=1) & (c == last).all(axis=1)
     counted = carries[~is_anew if not is_anew.all() else slice(None), _FLAGS]

@@ -35,7 +35,7 @@ from ..errors import (
 )
 from ..layout import ceil_div
 from ..planning.dispatch import Plan
-from ..planning.pieces import RECORD_WORDS, plan_piece, plan_totals
+from ..planning.pieces import RECORD_WORDS, first_tile, plan_piece, plan_totals
 from ..planning.plan import KERNELS, plan_problem
 from ..planning.problem import ElementwiseProblem, ScanProblem
 from ..planning.windows import TILE
@@ -69,11 +69,14 @@ _opened: Counter[str] = Counter()
 """How many devices there have been, by their adapter's summary."""
 
 _BLOCK_BYTES = 32 * 2**20
+_BINDING_ALIGNMENT = 256
+"""The most that a device asks of the place where a binding begins."""
 _PROBLEMS = ScanProblem | ElementwiseProblem
 _KERNELS = {kernel: kernel for kernel in KERNELS}
 _ENCODERS = wgpu.GPUCommandEncoder | wgpu.GPUComputePassEncoder
 
 _plan = lru_cache(maxsize=256)(plan_problem)
+_plan_piece = lru_cache(maxsize=256)(plan_piece)
 """Plans are kept, because a plan depends on its arguments alone, and the executor recognises the same object."""
 
 
@@ -429,7 +432,7 @@ class Device:
         out, start = _room(buffer, offset, out)
         if out.size:
             with self.use(buffer):
-                self._transfers.read(buffer, start, out)
+                self._transfers.read(buffer, (start, out))
 
     async def download_async(self, buffer: Buffer, offset: int, out: NDArray[Any]) -> None:
         """Fill a C-contiguous array as `download` does, without blocking the event loop."""
@@ -529,7 +532,7 @@ class Device:
         self,
         problem: ScanProblem,
         source: Buffer,
-        target: Buffer,
+        target: Buffer | None,
         carries: NDArray[np.uint32] | None,
         *,
         unfinished: bool,
@@ -540,14 +543,14 @@ class Device:
         Parameters
         ----------
         problem, source, target
-            As in `run`, with what `dmlgpu.planning.pieces.plan_piece` says of pieces.
+            As in `run`, with what `dmlgpu.planning.pieces.plan_piece` says of pieces. Without a target, packed results
+            go to temporary memory, from which they and the carries are read at once.
         carries : ndarray of uint32, shape (slices, CARRY_WORDS), or None
             What the piece before it returned; None for the first.
         unfinished : bool
             Whether a piece follows.
         out : ndarray, optional
-            An array to fill, in C order, from the beginning of `target`. It is filled before the carries are read, so
-            that there is one wait for both.
+            An array to fill, in C order, with the results from the beginning of their memory on.
 
         Returns
         -------
@@ -559,29 +562,36 @@ class Device:
         DeviceReleasedError, ReleasedArrayError
             If the device or a buffer is gone.
         """
-        with self.use(source, target):
-            one_buffer = source.gpu_buffer is target.gpu_buffer
-            piece = plan_piece(problem, self.limits, one_buffer=one_buffer, carries=carries, unfinished=unfinished)
-            scratch = self._memory.temporary(self, piece.plan.state_bytes)
+        with self.use(source, *([] if target is None else [target])):
+            one_buffer = target is not None and source.gpu_buffer is target.gpu_buffer
+            before = first_tile(problem, carries)
+            piece = _plan_piece(problem, self.limits, one_buffer=one_buffer, before=before, unfinished=unfinished)
+            result_bytes = problem.slices * problem.axis.size * problem.element.itemsize
+            start = ceil_div(result_bytes, _BINDING_ALIGNMENT) * _BINDING_ALIGNMENT if target is None else 0
+            own = self._memory.temporary(self, start + piece.plan.state_bytes)
+            results = own if target is None else target
             try:
                 if carries is not None:
-                    self._transfers.write(scratch, 0, piece.form.words(carries))
+                    self._transfers.write(own, start, piece.form.words(carries))
                 self._executor.run(
                     piece.plan,
                     source.gpu_buffer,
-                    target.gpu_buffer,
+                    results.gpu_buffer,
                     self.limits.dispatch_elements,
-                    scratch=scratch.gpu_buffer,
+                    keep=source.temporary and results.temporary,
+                    scratch=(own.gpu_buffer, start),
                 )
-                if out is not None:
-                    self._transfers.read(target, 0, out)
-                if not unfinished:
-                    return None
-                words = np.empty(piece.form.shape, np.uint32)
-                self._transfers.read(scratch, 0, words)
-                return piece.form.carries(words)
+                words = np.empty(piece.form.shape, np.uint32) if unfinished else None
+                wanted = [] if out is None else [(0, out)]
+                carried = [] if words is None else [(start, words)]
+                if target is None:
+                    self._transfers.read(own, *wanted, *carried)
+                else:
+                    self._transfers.read(target, *wanted)
+                    self._transfers.read(own, *carried)
+                return None if words is None else piece.form.carries(words)
             finally:
-                scratch.release()
+                own.release()
 
     def run_totals(self, problem: ScanProblem, source: Buffer) -> NDArray[np.uint32]:
         """Return the records of whole tiles of a piece.
@@ -606,9 +616,9 @@ class Device:
             scratch = self._memory.temporary(self, totals.plan.state_bytes)
             try:
                 data, most = source.gpu_buffer, self.limits.dispatch_elements
-                self._executor.run(totals.plan, data, data, most, scratch=scratch.gpu_buffer)
+                self._executor.run(totals.plan, data, data, most, scratch=(scratch.gpu_buffer, 0))
                 records = np.empty((problem.slices, problem.axis.size // TILE, RECORD_WORDS), np.uint32)
-                self._transfers.read(scratch, 4 * totals.first_word, records)
+                self._transfers.read(scratch, (4 * totals.first_word, records))
                 return records
             finally:
                 scratch.release()

@@ -114,6 +114,7 @@ class _Kept:
     plan: Plan
     source: Any
     target: Any
+    scratch: Any
 
 
 class Executor:
@@ -132,14 +133,21 @@ class Executor:
         self._uniforms = gpu_device.create_buffer(size=self._stride * _MAX_PASSES, usage=_UNIFORM)
         self._scratch: Any = None
         self._token: Any = None
-        self._kept: OrderedDict[tuple[int, int, int], _Kept] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, ...], _Kept] = OrderedDict()
         self._recording: Recording | None = None
         self._written = 0
         self._batching = False
         self._encoder: Any = None
 
     def run(
-        self, plan: Plan, source: Any, target: Any, max_elements: int, *, keep: bool = False, scratch: Any = None
+        self,
+        plan: Plan,
+        source: Any,
+        target: Any,
+        max_elements: int,
+        *,
+        keep: bool = False,
+        scratch: tuple[Any, int] | None = None,
     ) -> None:
         """Record the passes of a plan over two wgpu buffers, which may be the same, and submit them.
 
@@ -156,17 +164,18 @@ class Executor:
         keep : bool
             Whether this plan object is likely to be run over these buffers again, so that what is made for it is kept
             until `forget` is called with one of them.
-        scratch : wgpu.GPUBuffer, optional
-            Memory for what passes leave to each other, of ``plan.state_bytes`` at least; by default one that all share.
+        scratch : (wgpu.GPUBuffer, int), optional
+            A buffer and an offset in bytes, from which ``plan.state_bytes`` are for what passes leave to each other; by
+            default a buffer that all share.
         """
         if self._encoder is not None:
             self._run_in(self._encoder, plan, source, target)
             return
         try:
+            state = (self._scratch_of(plan.state_bytes), 0) if scratch is None else scratch
             if keep and len(plan.passes) <= _KEPT_PASSES:
-                self._record(self._keep(plan, source, target).steps, max_elements)
+                self._record(self._keep(plan, source, target, state).steps, max_elements)
             else:
-                state = (self._scratch_of(plan.state_bytes) if scratch is None else scratch, 0)
                 pipelines = self._compiled(plan)
                 for start in range(0, len(pipelines), _MAX_PASSES):
                     some = slice(start, start + _MAX_PASSES)
@@ -248,7 +257,7 @@ class Executor:
         """Drop what was kept for a buffer, which is about to be destroyed; submit what refers to it."""
         self.flush(writes=False)
         for key, kept in list(self._kept.items()):
-            if kept.source is gpu_buffer or kept.target is gpu_buffer:
+            if gpu_buffer in (kept.source, kept.target, kept.scratch):
                 del self._kept[key]
 
     def release(self) -> None:
@@ -302,13 +311,13 @@ class Executor:
         uniforms = self._gpu_device.create_buffer(size=self._stride * len(pipelines), usage=_UNIFORM)
         return Bound(self._steps(plan.passes, pipelines, source, target, scratch, uniforms))
 
-    def _keep(self, plan: Plan, source: Any, target: Any) -> Bound:
+    def _keep(self, plan: Plan, source: Any, target: Any, scratch: tuple[Any, int]) -> Bound:
         """Return the plan over these buffers, from the kept ones if it is there."""
-        scratch = self._scratch_of(plan.state_bytes)
-        key = (id(plan), id(source), id(target))
+        key = (id(plan), id(source), id(target), id(scratch[0]), scratch[1])
         found = self._kept.get(key)
         if found is None:
-            found = self._kept[key] = _Kept(self._bind(plan, source, target, (scratch, 0)), plan, source, target)
+            bound = self._bind(plan, source, target, scratch)
+            found = self._kept[key] = _Kept(bound, plan, source, target, scratch[0])
             while len(self._kept) > _MAX_KEPT:
                 self._kept.popitem(last=False)
         else:

@@ -7,7 +7,7 @@ whatever happens meanwhile, and all of this happens in a `Section`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -37,6 +37,8 @@ _MAX_THREADS = 4
 """The most threads that copy: so many use the bandwidth of any usual machine."""
 
 _Piece = tuple[NDArray[Any], NDArray[Any]]
+_Part = tuple[int, NDArray[Any]]
+"""An offset in a buffer, and the array that is to be filled from there on."""
 
 
 def _up(nbytes: int, multiple: int) -> int:
@@ -88,16 +90,17 @@ class Transfers:
         else:
             self._write_staged(buffer.gpu_buffer, offset, _contiguous_bytes(data))
 
-    def read(self, buffer: Buffer, offset: int, out: NDArray[Any]) -> None:
-        """Fill an array, in C order, with the bytes from `offset` on."""
+    def read(self, buffer: Buffer, *parts: _Part) -> None:
+        """Fill arrays, in C order, each with the bytes from an offset on; offsets increase."""
         if buffer.mappable:
-            self._read_mapped(buffer.gpu_buffer, offset, out)
-        elif out.flags.c_contiguous:
-            self._read_staged(buffer.gpu_buffer, offset, out.reshape(-1).view(np.uint8))
-        else:
-            packed = np.empty(out.shape, out.dtype)
+            if parts:
+                self._read_mapped(buffer.gpu_buffer, parts)
+            return
+        for offset, out in parts:
+            packed = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
             self._read_staged(buffer.gpu_buffer, offset, packed.reshape(-1).view(np.uint8))
-            np.copyto(out, packed)
+            if packed is not out:
+                np.copyto(out, packed)
 
     def _write_small(self, gpu_buffer: Any, offset: int, source: NDArray[np.uint8]) -> None:
         if source.size % 4:
@@ -112,13 +115,14 @@ class Transfers:
         with self._mapped(gpu_buffer, map_to_write(gpu_buffer, offset, size)):
             fill_mapped(gpu_buffer, offset, size, lambda target: _put(target, data))
 
-    def _read_mapped(self, gpu_buffer: Any, offset: int, out: NDArray[Any]) -> None:
+    def _read_mapped(self, gpu_buffer: Any, parts: Sequence[_Part]) -> None:
         self._executor.flush()
-        start = offset // 8 * 8
-        size = _up(offset + out.nbytes, 4) - start
+        start = parts[0][0] // 8 * 8
+        size = _up(parts[-1][0] + parts[-1][1].nbytes, 4) - start
         with self._mapped(gpu_buffer, map_submitted(gpu_buffer, start, size)):
-            source = _mapped_bytes(gpu_buffer, start, size)[offset - start :][: out.nbytes]
-            copy_array(out, source.view(out.dtype).reshape(out.shape))
+            source = _mapped_bytes(gpu_buffer, start, size)
+            for offset, out in parts:
+                copy_array(out, source[offset - start :][: out.nbytes].view(out.dtype).reshape(out.shape))
 
     # The device copies from or to one staging buffer while the host fills or empties another.
 
