@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -268,6 +269,30 @@ class TestSubmissions:
             monkeypatch.setattr(place, name, count(name, getattr(place, name)))
         assert same_bits(results(), expected)
         assert made == {"map_submitted": 2 if any_device._memory.direct else 4}
+
+    def test_nobody_polls_while_a_mapping_is_begun(self, any_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+        """wgpu-py's thread would poll an idle device without a pause, and keep Python's lock from the caller."""
+        gpu_device = any_device.gpu_device
+        array, polls, early = dmlgpu.asarray(X, any_device), [0], []
+        array.numpy()
+        libf = wgpu.backends.wgpu_native._api.libf
+        real_poll, real_token = libf.wgpuDevicePoll, gpu_device._poller.get_token
+
+        def poll(*args: Any) -> Any:
+            polls[0] += 1
+            return real_poll(*args)
+
+        def token() -> Any:
+            before, made = polls[0], real_token()
+            time.sleep(0.05)
+            early.append(polls[0] - before)
+            return made
+
+        monkeypatch.setattr(libf, "wgpuDevicePoll", poll)
+        monkeypatch.setattr(gpu_device._poller, "get_token", token)
+        array.numpy()
+        assert early == [0]
+        assert polls[0] > 0
 
     def test_uniforms_of_many_plans_do_not_meet(self, any_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
         """More plans in a row than are kept, each of several passes, and all again."""

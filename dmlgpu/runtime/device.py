@@ -170,6 +170,7 @@ class Device:
         self._liveness = Liveness(gpu_device)
         self._wrapped: weakref.WeakValueDictionary[int, Buffer] = weakref.WeakValueDictionary()
         end_calls_before_destroy(gpu_device, self)
+        wgpu_private.have_polls_wait(gpu_device)
         self._executor = Executor(gpu_device)
         self._memory = Memory(gpu_device, self._executor.forget, direct=description.shares_memory)
         self._transfers = Transfers(gpu_device, self._executor, self._memory, self.lost)

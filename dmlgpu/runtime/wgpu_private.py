@@ -6,7 +6,7 @@ import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ __all__ = [
     "end_calls_before_destroy",
     "enumerate_adapters",
     "fill_mapped",
+    "have_polls_wait",
     "implementation",
     "map_submitted",
     "native_version",
@@ -226,6 +227,31 @@ def companion_of(gpu_device: Any) -> Any:
     return None if get is None else get()
 
 
+_GATE = "_dmlgpu_gate"
+_NO_GATE = nullcontext()
+
+
+def have_polls_wait(gpu_device: Any) -> None:
+    """Have the thread in which wgpu-py polls a wgpu.GPUDevice wait while a mapping is begun.
+
+    wgpu-py wakes it before wgpu-native knows of the mapping. Until then it would poll an idle device without a pause,
+    and so keep Python's lock from the thread that begins the mapping, up to ``sys.getswitchinterval()``: 5 ms.
+    """
+    if hasattr(gpu_device, _GATE):
+        return
+    gate = Section()
+
+    def poll_later(block: bool) -> None:
+        with gate:
+            pass
+        poll(block)
+
+    with suppress(AttributeError):  # a wgpu without these names polls as it does
+        poll, poller = gpu_device._poller._poll_func, gpu_device._poller
+        setattr(gpu_device, _GATE, gate)
+        poller._poll_func = poll_later
+
+
 def map_submitted(gpu_buffer: Any, offset: int, size: int) -> Any:
     """Begin to map a range for reading, for what is submitted already; return wgpu's promise.
 
@@ -245,7 +271,8 @@ def map_to_write(gpu_buffer: Any, offset: int, size: int) -> Any:
 
 def _begin_mapping(gpu_buffer: Any, mode: Any, offset: int, size: int) -> Any:
     try:
-        return gpu_buffer.map_async(mode, offset, size)
+        with getattr(owner_of(gpu_buffer), _GATE, _NO_GATE):
+            return gpu_buffer.map_async(mode, offset, size)
     except BaseException:
         # wgpu-py takes it for pending now, and keeps its promise, which refers to the buffer, for ever.
         for promise in list(getattr(wgpu.GPUPromise, "_UNRESOLVED", ())):
