@@ -445,6 +445,29 @@ class TestSplitting:
         found = numerals.odd_beginnings(pyarrow.array(cells, pyarrow.string()).slice(skipped))
         assert found == sum(re.match(r"[+ \t]|-?0[^.]", cell) is not None for cell in cells[skipped:])
 
+    @settings(deadline=None, max_examples=1000)
+    @given(
+        st.lists(st.sampled_from(CELLS) | st.text("019+-.eE \tnaify:", max_size=6), min_size=1, max_size=12),
+        st.integers(0, 3),
+        st.booleans(),
+    )
+    @example(["", "x", "5"], 0, True)
+    @example(["2024-01-01", "+inf"], 0, True)
+    @example(["2024-01-01", "1234e-5"], 0, True)
+    @example(["x", "01", "1"], 2, True)
+    def test_no_number_among_words_is_missed(self, cells: list[str], skipped: int, few: bool) -> None:
+        chunk = pyarrow.array(cells, pyarrow.string()).slice(skipped)
+        with mock.patch.object(numerals, "_SOME", 0 if few else 1000):  # 0: no cell is taken for a repeated one
+            assert numerals._has_number_among(chunk) == numerals._has_number(chunk)
+
+    def test_words_need_no_closer_look(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        fit = numerals.Pattern.fit
+        cells = [word for i in range(2000) for word in (f"id{i}", f"2024-01-{i}", f"{i:05}", f"{i}:30", f"{i} m", "")]
+        seen: list[int] = []
+        monkeypatch.setattr(numerals.Pattern, "fit", lambda self, cells: seen.append(len(cells)) or fit(self, cells))
+        assert not numerals._has_number_among(pyarrow.array(cells[:-6] + ["x"] * 1000))
+        assert sum(seen) < 2 * len(cells) // 16
+
     def test_usual_numbers_need_no_closer_look(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(numerals.Pattern, "fit", lambda pattern, cells: pytest.fail("a look at each cell"))
         text = "a,b,c\n" + "".join(f"{i},-0.{i},{i}e5\n" for i in range(1, 3000))

@@ -68,6 +68,21 @@ _LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e9
 _DIGIT = re.compile("[0-9]")
 
 
+def _table(*classes: str) -> NDArray[np.uint8]:
+    """Return for each byte a bit for each class of characters that it is in."""
+    return np.array([sum((chr(byte) in each) << i for i, each in enumerate(classes)) for byte in range(256)], np.uint8)
+
+
+_DIGITS, _BLANKS = "0123456789.", " \t"
+_FIRST = _table(_DIGITS + "+-" + _BLANKS, "nN+-" + _BLANKS, "iI+-" + _BLANKS)
+_LAST = _table(_DIGITS + _BLANKS, "nN" + _BLANKS, "fFyY" + _BLANKS)
+"""The characters that digits, nan, and inf and infinity begin with, and those that they end in."""
+_INNER = _table(_DIGITS + _BLANKS + "eEnNaAiIfFtTyY", "+-", "eE" + _BLANKS)
+"""The characters of numbers; signs, if they are not the first; and what is before these."""
+_TELLING = (4, 2, 3, 1, 6)
+"""Where dates, times, addresses and names that begin with digits have other characters."""
+
+
 def numbers_of(cells: Any, error: Error, named: bool, missing: str | None) -> NDArray[Any] | None:
     """Convert a column's cells to integers if possible, else to float64; None if no cell is a number.
 
@@ -77,7 +92,7 @@ def numbers_of(cells: Any, error: Error, named: bool, missing: str | None) -> ND
     if values is not None:
         return values if values.dtype.kind == "i" else _with_right_zeros(values, cells, error)
     compute = pyarrow.compute
-    if not (named or _has_number(cells.slice(0, _SOME)) or _has_number(cells.unique())):
+    if not (named or _has_number(cells.slice(0, _SOME)) or any(map(_has_number_among, cells.chunks))):
         return None
     are_numbers = NUMBER.fit(cells)
     if not named:
@@ -124,6 +139,45 @@ def _has_number(cells: Any) -> bool:
     return bool(compute.any(compute.and_not(NUMBER.fit(cells), CODE.fit(cells))).as_py())
 
 
+def _has_number_among(chunk: Any) -> bool:
+    """Do as `_has_number`, but match only cells of which a few characters do not tell that they are no number."""
+    some = chunk.slice(0, _SOME)
+    if 2 * len(some.unique()) < len(some):
+        return _has_number(chunk.unique())
+    text, first, ends = _characters(chunk)
+    if not text.size:
+        return False
+    begin, last = text.take(first, mode="clip"), ends - 1  # those of empty cells are any
+    kept = (_FIRST.take(begin) & _LAST.take(text.take(last, mode="clip"))) != 0
+    kept &= first < ends
+    if not kept.any():
+        return False
+    # Integers without a sign need no match: either there is one that is no code, or all are codes.
+    digits = pyarrow.compute.ascii_is_decimal(chunk).to_numpy(zero_copy_only=False)
+    if np.any(digits & ((begin != ord("0")) | (first == last))):
+        return True
+    kept &= ~digits
+    cells = np.arange(len(chunk))
+    for place in _TELLING:
+        cells, first, last = cells[kept], first[kept], last[kept]
+        if len(cells) * 16 < len(chunk):
+            break
+        at = np.minimum(first + place, last)
+        inner = _INNER[text[at]]
+        kept = ((inner & 1) | (inner & (_INNER[text[at - 1]] >> 1) & 2)) != 0
+    else:
+        cells = cells[kept]
+    return _has_number(chunk.take(pyarrow.array(cells)))
+
+
+def _characters(chunk: Any) -> tuple[NDArray[np.uint8], NDArray[np.intp], NDArray[np.intp]]:
+    """Return the text of cells, and where each begins and ends in it."""
+    _, offsets, data = chunk.buffers()
+    places = np.frombuffer(offsets or b"\0\0\0\0", np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+    text = np.frombuffer(b"" if data is None else data, np.uint8)
+    return text, places[:-1].astype(np.intp), places[1:].astype(np.intp)
+
+
 def _usual_numbers(cells: Any) -> NDArray[Any] | None:
     """Convert cells that are surely numbers as pyarrow reads them, without a look at each; None for all others.
 
@@ -168,12 +222,9 @@ def _cast(cells: Any, kind: Any) -> NDArray[Any] | None:
 
 def odd_beginnings(chunk: Any) -> int:
     """Count cells that begin with a space, a plus, or a zero, perhaps after a minus, that no point follows."""
-    _, offsets, data = chunk.buffers()
-    if data is None or not data.size:
+    text, first, ends = _characters(chunk)
+    if not text.size:
         return 0  # no cell has a character
-    text = np.frombuffer(data, np.uint8)
-    starts = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1].astype(np.intp)
-    first, ends = starts[:-1], starts[1:]
     # Behind the last cell there may be nothing: what is then taken belongs to no cell, and `ends` says so.
     begin = text.take(first, mode="clip")
     odd = ((begin == ord("+")) | (begin == ord(" ")) | (begin == ord("\t"))) & (first < ends)
