@@ -7,7 +7,8 @@ import io
 import re
 import tempfile
 import warnings
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 from dmlgpu.cli import csv_files, csv_numbers, csv_text, numerals
 from dmlgpu.cli.console import CommandError
 from dmlgpu.cli.csv_files import read_table, write_table
+from dmlgpu.cli.raw_files import reading
 from dmlgpu.cli.summary import statistics, summarize
 from dmlgpu.cli.table import Column, Dialect, Table, array_table
 
@@ -407,7 +409,7 @@ class TestSplitting:
     @example("a,b\n1,2\n3,4\n5,6", 5)
     def test_both_ways_agree(self, text: str, block: int) -> None:
         source = csv_text.Source(Path("a.csv"), text.encode())
-        with mock.patch.object(csv_text, "_BLOCK", block):
+        with mock.patch.object(csv_text, "BLOCK", block):
             split = source._split()
         if split is not None:
             rows = [row for _, row in source.rows()]
@@ -443,7 +445,7 @@ class TestSplitting:
     @example(["", ""], 0)
     def test_a_plus_and_digits_behind_a_zero_are_seen_at_every_place(self, cells: list[str], skipped: int) -> None:
         found = numerals.odd_beginnings(pyarrow.array(cells, pyarrow.string()).slice(skipped))
-        assert found == sum(re.match(r"[+ \t]|-?0[^.]", cell) is not None for cell in cells[skipped:])
+        assert found == sum(re.match(r"[+ \t]|-?0[^-+. \t]", cell) is not None for cell in cells[skipped:])
 
     @settings(deadline=None, max_examples=1000)
     @given(
@@ -472,7 +474,7 @@ class TestSplitting:
         monkeypatch.setattr(numerals.Pattern, "fit", lambda pattern, cells: pytest.fail("a look at each cell"))
         text = "a,b,c\n" + "".join(f"{i},-0.{i},{i}e5\n" for i in range(1, 3000))
         source = csv_text.Source(Path("a.csv"), text.encode())
-        with mock.patch.object(csv_text, "_BLOCK", 5000):
+        with mock.patch.object(csv_text, "BLOCK", 5000):
             columns = [cells.slice(1) for cells in source.columns()]
         assert len(columns[0].chunks) > 1
         kinds = [numerals.numbers_of(cells, None, False, None).dtype for cells in columns]  # type: ignore[arg-type]
@@ -521,19 +523,36 @@ USUAL = {
 def numbers_and_words(draw: st.DrawFn) -> str:
     """Draw the text of a table whose columns are what pyarrow may read without their text, or nearly so."""
     rows = draw(st.integers(1, 6))
+    delimiter, end = draw(st.sampled_from(",,;\t")), draw(st.sampled_from(["\n", "\n", "\r\n"]))
     columns = []
     for kind in draw(st.lists(st.sampled_from([*USUAL][:3]), min_size=1, max_size=3)):
         cells = draw(st.lists(st.sampled_from(USUAL[kind]), min_size=rows, max_size=rows))
         if draw(st.integers(0, 3)) == 0:
             cells[draw(st.integers(0, rows - 1))] = draw(st.sampled_from(CELLS))
         columns.append(cells)
-    lines = [",".join(cells) for cells in zip(*columns, strict=True)]
+    if draw(st.integers(0, 3)) == 0:
+        around = st.sampled_from(['"{}"', '"{}"', "{}", '"{}, 01"', '"a ""{}"""', '"{};+"', '"{}\n1"'])
+        columns = [[draw(around).format(cell) for cell in cells] for cells in columns]
+    lines = [delimiter.join(cells) for cells in zip(*columns, strict=True)]
     if draw(st.integers(0, 9)) == 0:
-        lines.insert(draw(st.integers(0, rows)), draw(st.sampled_from(["", "1", "1,2,3,4", '"1"', "1\r"])))
+        odd = ["", "1", "1,2,3,4", '"1"', "1\r", '"', '1"', "\ufeff1"]
+        lines.insert(draw(st.integers(0, rows)), draw(st.sampled_from(odd)))
     head = draw(st.sampled_from(["", "\ufeff"]))
     if draw(st.booleans()):
-        head += ",".join("abc"[: len(columns)]) + "\n"
-    return head + "\n".join(lines) + draw(st.sampled_from(["", "\n", "\n\n"]))
+        head += delimiter.join(draw(st.sampled_from(["abc", [" a", "+b", "0c"]]))[: len(columns)]) + end
+    return head + end.join(lines) + draw(st.sampled_from(["", end, end + end]))
+
+
+@contextmanager
+def small_blocks(block: int, at_once: int = 1 << 17) -> Iterator[None]:
+    """Have files read, and searched, so many bytes at a time, and few of them taken as samples."""
+    with (
+        mock.patch.multiple(csv_numbers, _AT_ONCE=at_once, _SAMPLES=2, _SAMPLE=16, BLOCK=block),
+        mock.patch.object(csv_files, "BLOCK", block),
+        mock.patch.object(csv_text, "BLOCK", block),
+        mock.patch.object(csv_text.Pieces.read, "__defaults__", (block,)),
+    ):
+        yield
 
 
 class TestUsualColumns:
@@ -549,10 +568,16 @@ class TestUsualColumns:
             (bits(column), column.dtype) if isinstance(column, np.ndarray) else column.to_pylist() for column in cells
         ]
 
-    @settings(deadline=None, max_examples=1000)
-    @given(numbers_and_words(), st.sampled_from([1, 2, 7, 1 << 18]), st.sampled_from(["auto", "yes", "no"]), st.data())
-    def test_both_ways_agree(self, text: str, at_once: int, header: str, data: st.DataObject) -> None:
-        columns = text.split("\n")[0].count(",") + 1
+    @settings(deadline=None, max_examples=2000)
+    @given(
+        numbers_and_words(),
+        st.sampled_from([1, 2, 7, 1 << 17]),
+        st.sampled_from([24, 64, 1 << 20]),
+        st.sampled_from(["auto", "yes", "no"]),
+        st.data(),
+    )
+    def test_both_ways_agree(self, text: str, at_once: int, block: int, header: str, data: st.DataObject) -> None:
+        columns = len(re.split("[,;\t]", text.split("\n")[0]))
         only = data.draw(st.none() | st.just([str(columns)]) | st.just(["a"]))
         missing = data.draw(st.sampled_from([None, "0"]))
         options = {"header": header, "only": only, "missing": missing}
@@ -560,11 +585,21 @@ class TestUsualColumns:
             warnings.simplefilter("ignore")
             path = Path(folder) / "a.csv"
             path.write_text(text, encoding="utf-8", newline="")
-            with mock.patch.object(csv_files, "_usual", return_value=None):
+            with mock.patch.object(csv_files, "_usual", side_effect=csv_text.UnusualError):
                 expected = self.found(path, **options)
-            few = mock.patch.multiple(csv_numbers, _AT_ONCE=at_once, _SAMPLES=2, _SAMPLE=4)
-            with few, mock.patch.object(csv_text, "_BLOCK", 1 << 6):
+            with small_blocks(block, at_once):
                 assert self.found(path, **options) == expected
+
+    def kinds(self, path: Path, text: str) -> str | None:
+        """Return the types of columns that are read without their text; None if a closer look is needed."""
+        path.write_text(text, encoding="utf-8", newline="")
+        with reading(path) as file:
+            try:
+                table = csv_files._usual(path, file, "auto", None, None)
+            except csv_text.UnusualError:
+                return None
+        kept = [str(column.numbers.dtype) if column.numbers is not None else "text" for column in table.columns]
+        return " ".join(kept)
 
     @pytest.mark.parametrize(
         ("text", "kinds"),
@@ -573,58 +608,85 @@ class TestUsualColumns:
             ("a,b\n1,0.5\n-2,-0.25", "int64 float64"),
             ("a,b\n0,0.0\n-2,1e-99", "int64 float64"),
             ("a,b\n0,00 5\n-2, x+", "int64 text"),  # odd words, which are counted
+            ("a,b\n1,007\n2,008\n", "int64 text"),
+            (" a,+b\n1,2\n", "int64 int64"),
             ("1;2.5\n3;4", "int64 float64"),
-            ("a\n1\nnan\n", "text"),
-            ("a,b\n1,0\n2,1e-100\n", "int64 text"),  # whose 0 might be another number
-            ("a,b\n1,0.5\n2,1E-999\n", "int64 text"),
-            (f"a,b\n1,0.5\n2,0.{'0' * 226}1e-99\n", "int64 text"),
+            ("a;b;c\n0;0;x\n0;-0;y", "int64 int64 text"),
+            ("a\tb\tc\n1\t\t2\n3\t\t4\n", "int64 text int64"),
+            ("a\n1\nnan\n", "float64"),
+            ("a,b\n0,x e-1\n0.5,(y)\n", "float64 text"),
+            ("a\r\n1\r\n0\r\n", "int64"),
+            ('a\n1\n"2"\n', "int64"),
+            ('a,b\n1,"x, 01"\n2,"y"\n', "int64 text"),
+            ('"a",b\n1,x\n2,y\n', "int64 text"),
             ("a,b\n-0,-0\n0,-0.5\n", "int64 float64"),
+            ("\ufeffa,b\n1,\u00e4\n", "int64 text"),
+            ("a\n1\nnan(1)\n", None),
+            ("a\n1\ninf\n", None),
+            ("a,b\n1,0\n2,1e-100\n", None),  # whose 0 might be another number
+            ("a,b\n1,0.5\n2,1E-999\n", None),
+            (f"a,b\n1,0.5\n2,0.{'0' * 226}1e-99\n", None),
             ("a\n1\n01\n", None),
             ("a\n1\n+1\n", None),
             ("a\n1\n 1\n", None),
             ("a\n1\n\t1\n", None),
             ("a\n1.5\n-00.5", None),
             ("a\n0x10\n1", None),
-            ('a\n1\n"2"\n', None),
-            ("a\r\n1\r\n", None),
+            ('a\n1\n"02"\n', None),
+            ('a,b\n1,"x\ny"\n', None),
+            ('a,b\n1,x"y"\n', None),
+            ('a,b\n1,"x\n', None),
+            ("a\n1\r2\n", None),
+            ("a\n\ufeff1\n2\n", None),
             ("a\nx\n", None),
             ("a\n", None),
             ("a\n1\n\n2\n", None),
             ("\na\n1\n", None),
         ],
     )
-    def test_what_is_read_without_its_text(self, text: str, kinds: str | None) -> None:
-        source = csv_text.Source(Path("a.csv"), text.encode())
-        found = csv_files._usual(source, "auto", None)
-        if kinds is None:
-            assert found is None
-        else:
-            assert found is not None
-            assert [
-                str(cells.dtype) if isinstance(cells, np.ndarray) else "text" for cells in found[2]
-            ] == kinds.split()
+    def test_what_is_read_without_its_text(self, tmp_path: Path, text: str, kinds: str | None) -> None:
+        for block in (1 << 20, max(map(len, text.encode().split(b"\n"))) + 2):  # at once, and a line at a time
+            with small_blocks(block):
+                assert self.kinds(tmp_path / "a.csv", text) == kinds
 
     @pytest.mark.parametrize("cell", ["+1", " 1", "\t1", "01", "-01", "0x1F", "-0x1", "00.5", "0e5", "1.5", "x", ""])
     @pytest.mark.parametrize("others", ["1", "0.5"])
     @pytest.mark.parametrize("at_once", [1, 3, 1 << 18])
+    @pytest.mark.parametrize("end", ["\n", "\r\n"])
     def test_what_a_sample_does_not_show(
-        self, monkeypatch: pytest.MonkeyPatch, cell: str, others: str, at_once: int
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: str, others: str, at_once: int, end: str
     ) -> None:
         monkeypatch.setattr(csv_numbers, "_SAMPLES", 1)
-        monkeypatch.setattr(csv_numbers, "_SAMPLE", 5)
+        monkeypatch.setattr(csv_numbers, "_SAMPLE", 6)
         monkeypatch.setattr(csv_numbers, "_AT_ONCE", at_once)
         for where in (4, 7 if cell else 5):
             lines = [others] * 8
             lines[where] = cell
-            source = csv_text.Source(Path("a.csv"), "\n".join(["a", *lines]).encode())
-            found = csv_numbers.usual_columns(source, has_header=True, wanted=[0])
-            assert (found is None) == ((cell, others) != ("1.5", "0.5"))
+            kinds = self.kinds(tmp_path / "a.csv", end.join(["a", *lines]))
+            assert kinds == ("float64" if (cell, others) == ("1.5", "0.5") else None)
 
-    def test_rows_that_pyarrow_loses_are_noticed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        read = csv_text.Source.read
-        monkeypatch.setattr(csv_text.Source, "read", lambda *rest, **more: read(*rest, **more).slice(1))
-        source = csv_text.Source(Path("a.csv"), b"a\n1\n2\n3\n")
-        assert csv_numbers.usual_columns(source, has_header=True, wanted=[0]) is None
+    @pytest.mark.parametrize("more", ['"x"', "\u00e4"])
+    def test_what_a_first_piece_does_not_show(self, tmp_path: Path, more: str) -> None:
+        with small_blocks(24):
+            found = self.kinds(tmp_path / "a.csv", "a,b\n" + "1,x\n" * 10 + f"2,{more}\n")
+        assert found == (None if more.startswith('"') else "int64 text")
+
+    def test_what_is_no_text_is_noticed(self, tmp_path: Path) -> None:
+        for block in (24, 1 << 20):
+            with small_blocks(block), pytest.raises(CommandError, match="line 12: not UTF-8 text but most likely"):
+                table_of(tmp_path / "a.csv", b"a,b\n" + b"1,x\n" * 10 + b"2,\xe4\n")
+
+    def test_rows_that_pyarrow_loses_are_noticed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        read = csv_text.read_csv
+        monkeypatch.setattr(csv_numbers, "read_csv", lambda *rest, **more: read(*rest, **more).slice(1))
+        assert self.kinds(tmp_path / "a.csv", "a\n1\n2\n3\n") is None
+
+    def test_usual_files_are_read_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(csv_files, "content_of", lambda path, file: pytest.fail("a closer look"))
+        with small_blocks(64):
+            table = table_of(tmp_path / "a.csv", "a,b,c\n" + "".join(f"{i},id{i},0.{i}\n" for i in range(500)))
+        assert table.rows == 500
+        assert table.numeric == [0, 2]
 
     def test_cells_that_are_too_long_are_noticed(self, tmp_path: Path) -> None:
         with pytest.raises(CommandError, match=r"field larger than field limit"):

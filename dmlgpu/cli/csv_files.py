@@ -9,7 +9,7 @@ import csv
 import io
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,8 +25,8 @@ import pyarrow.csv
 from ..errors import counted
 from .console import CommandError
 from .csv_numbers import usual_columns
-from .csv_text import BOM, LONGEST_LINE, Source, content_of, not_utf8, wide_encoding
-from .numerals import CODE, NUMBER, Pattern, floats_of, numbers_of, other_than_number, shown, texts_of, too_wide
+from .csv_text import BLOCK, BOM, LONGEST_LINE, Source, UnusualError, content_of, not_utf8, wide_encoding
+from .numerals import CODE, NUMBER, Error, Pattern, floats_of, numbers_of, other_than_number, shown, texts_of, too_wide
 from .pipeline import reading_ahead
 from .raw_files import RawFile, reading, trying_to
 from .table import Column, Dialect, Table, chosen_columns
@@ -70,47 +70,92 @@ def read_table(
     OSError
         If it cannot be read.
     """
-    source = Source(path, content_of(path))
-    has_header, names, columns = _usual(source, header, only) or _split(source, header)
+    with reading(path) as file:
+        try:
+            table = _usual(path, file, header, only, missing)
+        except UnusualError:
+            file.seek(0)
+            table = _closely(Source(path, content_of(path, file)), header, only, missing)
+    return table
+
+
+def _usual(path: Path, file: RawFile, header: Header, only: Sequence[str] | None, missing: str | None) -> Table:
+    """Read columns of numbers without their text; raise `UnusualError` if that takes a closer look."""
+    text = file.read(BLOCK)
+    size = os.fstat(file.fileno()).st_size
+    line = text[: text.find(b"\n") + 1 or size]
+    if len(line) == BLOCK or wide_encoding(text):
+        raise UnusualError
+    try:
+        line.decode()
+        source = Source(path, line)
+        if not source.begins_with_a_row or not source.has_plain_quotes:
+            raise UnusualError
+        first = source.first_row()
+        has_header = _is_header(first, header)
+        if has_header is None:
+            raise UnusualError
+        names = _names(first, has_header)
+        wanted = chosen_columns(path, names, only)
+    except (UnicodeDecodeError, CommandError):  # said when the other lines are known to be right
+        raise UnusualError from None
+    columns = usual_columns(
+        file,
+        len(line) if has_header else source.begin,
+        size,
+        source.dialect.delimiter,
+        quotes=b'"' in text,
+        wanted=wanted,
+        columns=len(first),
+    )
+    found = _converted(columns, names, wanted, lambda i: _needs_a_place, only, missing)
+    return Table(found, has_header, source.dialect)
+
+
+def _needs_a_place(row: int, problem: str) -> CommandError:
+    raise UnusualError
+
+
+def _closely(source: Source, header: Header, only: Sequence[str] | None, missing: str | None) -> Table:
+    """Read columns as text, and convert those that are numbers."""
+    has_header, names, columns = _split(source, header)
     if not len(columns[0]):
-        raise CommandError(f"{path} has no rows below its header; if line 1 is data, say --header no")
-    chosen = chosen_columns(path, names, only)
+        raise CommandError(f"{source.path} has no rows below its header; if line 1 is data, say --header no")
+    wanted = chosen_columns(source.path, names, only)
 
-    def column(i: int) -> Column:
-        name, cells = names[i], columns[i]
-        if i not in chosen or isinstance(cells, np.ndarray):
-            return Column(name, cells)
-        where = _Cell(source, int(has_header), shown(name) if has_header and name else f"number {i + 1}")
-        numbers = numbers_of(cells, where.error, only is not None, missing)
-        return Column(name, cells if numbers is None else numbers)
+    def error(i: int) -> Error:
+        name = shown(names[i]) if has_header and names[i] else f"number {i + 1}"
+        return _Cell(source, int(has_header), name).error
 
-    with ThreadPoolExecutor() as pool:  # pyarrow converts without Python's lock
-        found = tuple(pool.map(column, range(len(columns))))
-    table = Table(found, has_header, source.dialect)
+    table = Table(_converted(columns, names, wanted, error, only, missing), has_header, source.dialect)
     if not table.numeric:
         raise _no_numbers(source, columns)
     return table
 
 
+def _converted(
+    columns: Sequence[Any],
+    names: Sequence[str],
+    wanted: Collection[int],
+    error: Callable[[int], Error],
+    only: Sequence[str] | None,
+    missing: str | None,
+) -> tuple[Column, ...]:
+    """Convert the columns that are numbers, and are none yet."""
+
+    def column(i: int) -> Column:
+        cells = columns[i]
+        if i not in wanted or isinstance(cells, np.ndarray):
+            return Column(names[i], cells)
+        numbers = numbers_of(cells, error(i), only is not None, missing)
+        return Column(names[i], cells if numbers is None else numbers)
+
+    with ThreadPoolExecutor() as pool:  # pyarrow converts without Python's lock
+        return tuple(pool.map(column, range(len(columns))))
+
+
 _Columns = tuple[bool, Sequence[str], Sequence[Any]]
-"""Whether there is a header, the columns' names, and their cells below it: numbers, or text."""
-
-
-def _usual(source: Source, header: Header, only: Sequence[str] | None) -> _Columns | None:
-    """Read columns of numbers without their text; None if that takes a closer look."""
-    if not source.begins_with_a_row:
-        return None
-    first = source.first_row()
-    has_header = _is_header(first, header)
-    if has_header is None:
-        return None
-    names = _names(first, has_header)
-    try:
-        chosen = chosen_columns(source.path, names, only)
-    except CommandError:  # said when the other lines are known to be right
-        return None
-    columns = usual_columns(source, has_header=has_header, wanted=chosen)
-    return None if columns is None else (has_header, names, columns)
+"""Whether there is a header, the columns' names, and their cells below it."""
 
 
 def _split(source: Source, header: Header) -> _Columns:

@@ -10,21 +10,35 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import pyarrow
 import pyarrow.compute
 import pyarrow.csv
+from numpy.typing import NDArray
 
 from ..errors import counted
 from .console import CommandError
-from .raw_files import reading
+from .raw_files import RawFile
 from .table import Dialect
 
-__all__ = ["BOM", "LONGEST_LINE", "Source", "content_of", "not_utf8", "wide_encoding"]
+__all__ = [
+    "BLOCK",
+    "BOM",
+    "LONGEST_LINE",
+    "Pieces",
+    "Source",
+    "UnusualError",
+    "content_of",
+    "not_utf8",
+    "quotes_are_plain",
+    "read_csv",
+    "wide_encoding",
+]
 
 BOM = b"\xef\xbb\xbf"
 _WIDE_MARKS = {
@@ -40,37 +54,34 @@ _AT_ONCE = 1 << 18
 """Bytes of a file that are looked at together: as many as a core's own cache has room for."""
 LONGEST_LINE = 1 << 24
 _LARGEST_BLOCK = 2**31 - 1
-_BLOCK = 1 << 22
+BLOCK = 1 << 20
 """The bytes that pyarrow reads at once where it may cut the text into blocks. No row may lie in three of them."""
 
 
-def content_of(path: Path) -> bytearray:
-    """Return the text of a file, which is UTF-8. A line that is too long is not read to its end."""
+def content_of(path: Path, file: RawFile) -> bytearray:
+    """Return the text of an open file, which is UTF-8. A line that is too long is not read to its end."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     content = bytearray()
     unfinished = 0  # bytes of the line that the content ends in
-    with reading(path) as file:
-        piece = b"the file's"
-        while piece:
-            piece = file.read(_AT_ONCE) or b""
-            content += piece
-            try:
-                if not piece.isascii() or decoder.getstate()[0]:
-                    decoder.decode(piece, final=not piece)
-            except UnicodeDecodeError as error:
-                before = content[: len(content) - len(error.object) + error.start]
-                line_ends = before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")
-                raise not_utf8(path, line_ends + 1, content[:4], error.object[error.start]) from None
-            if len(content) == len(piece) and wide_encoding(piece):
-                raise not_utf8(path, 0, piece, 0)
-            last = piece.rfind(b"\n")
-            last = max(last, piece.rfind(b"\r", last + 1))
-            unfinished = len(piece) - 1 - last + (unfinished if last < 0 else 0)
-            if unfinished > LONGEST_LINE:
-                lines = content.count(b"\n")
-                raise CommandError(
-                    f"{path}, line {lines + 1} has more than {LONGEST_LINE} bytes; it is no line of a table"
-                )
+    piece = b"the file's"
+    while piece:
+        piece = file.read(_AT_ONCE) or b""
+        content += piece
+        try:
+            if not piece.isascii() or decoder.getstate()[0]:
+                decoder.decode(piece, final=not piece)
+        except UnicodeDecodeError as error:
+            before = content[: len(content) - len(error.object) + error.start]
+            line_ends = before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")
+            raise not_utf8(path, line_ends + 1, content[:4], error.object[error.start]) from None
+        if len(content) == len(piece) and wide_encoding(piece):
+            raise not_utf8(path, 0, piece, 0)
+        last = piece.rfind(b"\n")
+        last = max(last, piece.rfind(b"\r", last + 1))
+        unfinished = len(piece) - 1 - last + (unfinished if last < 0 else 0)
+        if unfinished > LONGEST_LINE:
+            lines = content.count(b"\n")
+            raise CommandError(f"{path}, line {lines + 1} has more than {LONGEST_LINE} bytes; it is no line of a table")
     return content
 
 
@@ -160,7 +171,10 @@ class Source:
     @property
     def has_plain_quotes(self) -> bool:
         """Whether quotes are nowhere but around cells."""
-        return not self.has_quotes or _quotes_are_plain(self.content, self.begin, self.dialect.delimiter)
+        if not self.has_quotes:
+            return True
+        characters = np.frombuffer(b"\n" + self.content[self.begin :] + b"\n", np.uint8)
+        return quotes_are_plain(characters, np.flatnonzero(characters == ord('"')), self.dialect.delimiter)
 
     @property
     def may_have_returns(self) -> bool:
@@ -186,51 +200,19 @@ class Source:
             raise CommandError(f"{self.path} holds nothing but blank lines")
         return [pyarrow.chunked_array([cells], pyarrow.string()) for cells in zip(*rows, strict=True)]
 
-    def read(self, kinds: Sequence[Any], *, skipped: int = 0, only: Sequence[int] | None = None) -> Any:
-        """Return a table of the columns as pyarrow splits and converts them; what it loses is for the caller to see.
-
-        Parameters
-        ----------
-        kinds : sequence of pyarrow.DataType
-            The types of all columns.
-        skipped : int
-            How many lines are left out at the beginning.
-        only : sequence of int, optional
-            Which columns to return.
-
-        Raises
-        ------
-        pyarrow.ArrowInvalid
-            If lines have different lengths, or a cell does not have its type.
-        """
-        names = [str(i) for i in range(len(kinds))]
-        block = _BLOCK if self.is_plain else _LARGEST_BLOCK
-        return pyarrow.csv.read_csv(
-            self._file(self.end),
-            pyarrow.csv.ReadOptions(
-                column_names=names, skip_rows=skipped, block_size=min(self.end - self.begin + 1, block)
-            ),
-            pyarrow.csv.ParseOptions(
-                delimiter=self.dialect.delimiter,
-                quote_char='"' if self.has_quotes else False,  # without any, pyarrow is quicker if it need not look
-                newlines_in_values=not self.is_plain,
-                ignore_empty_lines=False,
-            ),
-            pyarrow.csv.ConvertOptions(
-                check_utf8=False,
-                strings_can_be_null=False,
-                null_values=[],
-                column_types=dict(zip(names, kinds, strict=True)),
-                include_columns=None if only is None else [names[i] for i in only],
-            ),
-        )
-
     def _split(self) -> list[Any] | None:
         """Return the columns as pyarrow splits them, or None if that is not surely as `rows` does."""
         if not self.begins_with_a_row or not self.has_plain_quotes:
             return None
         try:
-            table = self.read([pyarrow.string()] * len(self.first_row()))
+            table = read_csv(
+                self._file(self.end),
+                [pyarrow.string()] * len(self.first_row()),
+                self.dialect.delimiter,
+                quotes=self.has_quotes,
+                lines=self.is_plain,
+                block=min(self.end - self.begin + 1, BLOCK if self.is_plain else _LARGEST_BLOCK),
+            )
         except pyarrow.ArrowInvalid:  # such as for lines of different lengths
             return None
         lengths = [pyarrow.compute.binary_length(cells) for cells in table.columns]
@@ -274,14 +256,112 @@ def _total(lengths: Any) -> int:
     return pyarrow.compute.sum(lengths).as_py() or 0
 
 
-def _quotes_are_plain(content: bytes | bytearray, start: int, delimiter: str) -> bool:
+def quotes_are_plain(characters: NDArray[np.uint8], places: NDArray[np.intp], delimiter: str) -> bool:
     """Whether every quote begins or ends a cell, or is one of two in a row within a quoted cell.
 
     Where that holds up to a quote, quotes before it open and close in turn: so it suffices that what is before each
     first one, and behind each second one, is the border of a cell or another quote.
+
+    Parameters
+    ----------
+    characters : NDArray
+        A text between two line feeds.
+    places : NDArray
+        Where its quotes are.
+    delimiter : str
+        What separates cells.
     """
-    characters = np.frombuffer(b"\n" + content[start:] + b"\n", np.uint8)
-    places = np.flatnonzero(characters == ord('"'))
     borders = np.frombuffer(f'{delimiter}\r\n"'.encode(), np.uint8)
     beside = np.concatenate([characters[places[::2] - 1], characters[places[1::2] + 1]])
     return places.size % 2 == 0 and bool(np.isin(beside, borders).all())
+
+
+def read_csv(text: Any, kinds: Sequence[Any] | int, delimiter: str, *, quotes: bool, lines: bool, block: int) -> Any:
+    """Return a table of the columns as pyarrow splits and converts them; what it loses is for the caller to see.
+
+    Parameters
+    ----------
+    text : file
+        What to read.
+    kinds : sequence of pyarrow.DataType, or int
+        The types of all columns; or their number, for pyarrow to guess types.
+    delimiter : str
+        What separates cells.
+    quotes : bool
+        Whether there may be quotes; without any, pyarrow is quicker if it need not look.
+    lines : bool
+        Whether every line feed ends a row, so that pyarrow may cut the text there and use all cores.
+    block : int
+        How many bytes to read at once.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        If lines have different lengths, or a cell does not have its type.
+    """
+    names = [str(i) for i in range(kinds if isinstance(kinds, int) else len(kinds))]
+    return pyarrow.csv.read_csv(
+        text,
+        pyarrow.csv.ReadOptions(column_names=names, block_size=block),
+        pyarrow.csv.ParseOptions(
+            delimiter=delimiter,
+            quote_char='"' if quotes else False,
+            newlines_in_values=not lines,
+            ignore_empty_lines=False,
+        ),
+        pyarrow.csv.ConvertOptions(
+            check_utf8=False,
+            strings_can_be_null=False,
+            null_values=[],
+            column_types=None if isinstance(kinds, int) else dict(zip(names, kinds, strict=True)),
+        ),
+    )
+
+
+class UnusualError(Exception):
+    """Says that it takes a closer look to read a file."""
+
+
+class Pieces:
+    """The rest of an open file for pyarrow to read, a piece of whole lines at a time, without blank lines at its end.
+
+    pyarrow reads in a thread of its own, perhaps until `end`.
+
+    Parameters
+    ----------
+    file : RawFile
+        The file.
+    look : callable
+        Is given each piece, behind two line feeds, and how many bytes that is together; raises for what is unusual.
+    """
+
+    closed = False
+
+    def __init__(self, file: RawFile, look: Callable[[bytes, int], None]) -> None:
+        self._file, self._look = file, look
+        self._rest = b""
+        self._lock, self._ended = Lock(), False
+
+    def read(self, size: int = BLOCK) -> memoryview | bytes:
+        """Return the next piece, of no more bytes; none at the end."""
+        with self._lock:
+            while not self._ended:
+                if len(self._rest) >= size:
+                    raise UnusualError
+                more = self._file.read(size - len(self._rest))
+                self._ended = not more
+                text = b"".join((b"\n\n", self._rest, more or b"\n"))
+                end = text.rfind(b"\n")
+                while end > 1 and text[end - 1] in b"\r\n":
+                    end -= 1
+                end += 2 if text.startswith(b"\r\n", end) else 1
+                self._rest = text[end:]
+                if end > 2:
+                    self._look(text, end)
+                    return memoryview(text)[2:end]
+            return b""
+
+    def end(self) -> None:
+        """Read nothing more."""
+        with self._lock:
+            self._ended = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from .console import CommandError
 __all__ = [
     "CODE",
     "NUMBER",
+    "Error",
     "Pattern",
     "are_exact",
     "floats_of",
@@ -59,6 +60,7 @@ _NONZERO = Pattern(r"[^e]*[1-9].*")
 """A number that is not zero: one with another digit before its exponent."""
 _SHOWN_DIGITS = 40
 _MOST_DIGITS = 20
+_PART = 1 << 15
 _SOME = 1000
 """The cells of a column that are looked at before all of them."""
 _EXACT = 2.0**53
@@ -92,7 +94,7 @@ def numbers_of(cells: Any, error: Error, named: bool, missing: str | None) -> ND
     if values is not None:
         return values if values.dtype.kind == "i" else _with_right_zeros(values, cells, error)
     compute = pyarrow.compute
-    if not (named or _has_number(cells.slice(0, _SOME)) or any(map(_has_number_among, cells.chunks))):
+    if not (named or _has_number(cells.slice(0, _SOME)) or any(map(_has_number_among, _parts(cells)))):
         return None
     are_numbers = NUMBER.fit(cells)
     if not named:
@@ -139,6 +141,11 @@ def _has_number(cells: Any) -> bool:
     return bool(compute.any(compute.and_not(NUMBER.fit(cells), CODE.fit(cells))).as_py())
 
 
+def _parts(cells: Any) -> Iterator[Any]:
+    """Yield some cells at a time: places in so many are arrays that stay in a core's own cache."""
+    return (chunk.slice(i, _PART) for chunk in cells.chunks for i in range(0, len(chunk), _PART))
+
+
 def _has_number_among(chunk: Any) -> bool:
     """Do as `_has_number`, but match only cells of which a few characters do not tell that they are no number."""
     some = chunk.slice(0, _SOME)
@@ -157,16 +164,14 @@ def _has_number_among(chunk: Any) -> bool:
     if np.any(digits & ((begin != ord("0")) | (first == last))):
         return True
     kept &= ~digits
-    cells = np.arange(len(chunk))
+    cells = np.flatnonzero(kept)
     for place in _TELLING:
-        cells, first, last = cells[kept], first[kept], last[kept]
         if len(cells) * 16 < len(chunk):
             break
-        at = np.minimum(first + place, last)
-        inner = _INNER[text[at]]
-        kept = ((inner & 1) | (inner & (_INNER[text[at - 1]] >> 1) & 2)) != 0
-    else:
-        cells = cells[kept]
+        at = np.minimum(first.take(cells) + place, last.take(cells))
+        inner = _INNER.take(text.take(at))
+        inner &= (_INNER.take(text.take(at - 1, mode="clip")) >> 1) | 1  # a sign is no first character there
+        cells = cells[inner != 0]
     return _has_number(chunk.take(pyarrow.array(cells)))
 
 
@@ -221,7 +226,7 @@ def _cast(cells: Any, kind: Any) -> NDArray[Any] | None:
 
 
 def odd_beginnings(chunk: Any) -> int:
-    """Count cells that begin with a space, a plus, or a zero, perhaps after a minus, that no point follows."""
+    """Count cells that begin with a space, a plus, or a zero, perhaps after a minus, that a digit or letter follows."""
     text, first, ends = _characters(chunk)
     if not text.size:
         return 0  # no cell has a character
@@ -235,7 +240,7 @@ def odd_beginnings(chunk: Any) -> int:
     zeros = (begin == ord("0")) & (first < ends)
     if zeros.any():
         first = first + 1
-        odd |= zeros & (text.take(first, mode="clip") != ord(".")) & (first < ends)
+        odd |= zeros & (text.take(first, mode="clip") > ord(".")) & (first < ends)
     return int(np.count_nonzero(odd))
 
 
