@@ -6,7 +6,10 @@ import hashlib
 import json
 import os
 import pickle
+import signal
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -305,6 +308,80 @@ def test_empty_slices(device: dmlgpu.Device) -> None:
     scan = dmlgpu.Scan("sum", axis=0, device=device)
     assert scan.push(np.ones((0, 4), np.float32)).shape == (0, 4)
     assert scan.finish().shape == (0, 4)
+
+
+def test_pushes_of_several_threads_are_taken_one_after_the_other(
+    device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one computes, another one, a finish and a state begin, and wait."""
+    scan = dmlgpu.Scan("sum", axis=0, device=device)
+    x = np.ones(5000, np.float32)
+    compute, results, states = dmlgpu.Scan._compute, [], []
+    threads = [
+        threading.Thread(target=lambda: results.append(scan.push(x))),
+        threading.Thread(target=lambda: states.append(dmlgpu.Scan.resume(scan.state))),
+    ]
+
+    def meanwhile(self: dmlgpu.Scan, *args: Any, **kwargs: Any) -> Any:
+        monkeypatch.setattr(dmlgpu.Scan, "_compute", compute)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(0.5)  # ends before that where nothing makes it wait
+        return compute(self, *args, **kwargs)
+
+    monkeypatch.setattr(dmlgpu.Scan, "_compute", meanwhile)
+    results.append(scan.push(x))
+    for thread in threads:
+        thread.join()
+    assert states[0].length in (5000, 10_000)
+    assert (scan.length, scan.settled) == (10_000, 8192)
+    results.append(scan.finish())
+    assert np.array_equal(np.sort(np.concatenate(results)), np.arange(1, 10_001))
+
+
+def test_many_pushes_of_two_threads(device: dmlgpu.Device) -> None:
+    scan = dmlgpu.Scan("sum", axis=0, device=device)
+    with ThreadPoolExecutor(2) as pool:
+        parts = list(pool.map(lambda _: scan.push(np.ones(5000, np.float32)), range(40)))
+    assert sum(map(len, [*parts, scan.finish()])) == 200_000
+
+
+@pytest.mark.parametrize("error", [DeviceError("lost"), KeyboardInterrupt()])
+def test_a_push_that_fails_leaves_the_scan_as_it_was(
+    device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    scan = dmlgpu.Scan("sum", axis=0, device=device)
+
+    def fail(*_args: Any, **_options: Any) -> None:
+        raise error
+
+    before = scan.state
+    with monkeypatch.context() as patch:
+        patch.setattr(pieces, "scan_cube", fail)
+        with pytest.raises(type(error)):
+            scan.push(np.ones(5000, np.float32))
+    assert scan.state == before
+    assert scan._treatment is None
+    with ThreadPoolExecutor(1) as pool:  # the section is free
+        assert len(pool.submit(scan.push, np.ones(5000, np.float32)).result()) == 4096
+
+
+def test_ctrl_c_leaves_a_scan_as_it_was(device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = dmlgpu.Scan("sum", axis=0, device=device)
+    compute = dmlgpu.Scan._compute
+
+    def interrupted(self: dmlgpu.Scan, *args: Any, **kwargs: Any) -> Any:
+        result = compute(self, *args, **kwargs)
+        signal.raise_signal(signal.SIGINT)
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dmlgpu.Scan, "_compute", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            scan.push(np.ones(5000, np.float32))
+    assert (scan.length, scan.settled) == (0, 0)
+    assert len(scan.push(np.ones(5000, np.float32))) == 4096
 
 
 # States

@@ -21,6 +21,7 @@ from ..lazy import resolve_device
 from ..planning.pieces import CARRY_WORDS, RECORD_WORDS, max_bytes, max_length, max_slices
 from ..planning.problem import Operator, ScanOptions, ScanProblem, check_monotone
 from ..planning.windows import TILE, Limits
+from ..sections import Section, let_interrupts_through
 from .array import DeviceArray
 from .functions import PrecisionName, kept_problem, scan_element
 from .host import host_array, host_empty
@@ -138,6 +139,7 @@ class Scan:
         self._pending: list[NDArray[Any]] = []
         self._treatment: Treatment | None = None
         self._finished = False
+        self._section = Section()  # the device's is entered inside, never the other way round
 
     @property
     def length(self) -> int:
@@ -166,6 +168,8 @@ class Scan:
     def push(self, block: ArrayLike | DeviceArray) -> Array:
         """Take the next piece along the axis, and return the results that are settled.
 
+        Pushes from several threads are taken one after the other, in whatever order they come.
+
         Parameters
         ----------
         block : array_like or DeviceArray
@@ -188,6 +192,12 @@ class Scan:
         self._check_open()
         array = block if isinstance(block, DeviceArray) else host_array(block, "block")
         check_sizes(array.shape, "block")
+        with self._section:
+            return self._push(array)
+
+    def _push(self, array: Array) -> Array:
+        """Take a piece, in the section; nothing changes before all of it is done."""
+        self._check_open()
         kind = self._kind_of(array)
         length = array.shape[kind.axis]
         cube = array.reshape(kind.cube(length))
@@ -202,11 +212,13 @@ class Scan:
                 parts.append(_joined(kind, [*self._pending, cut(kind, cube, 0, first)]))
             if first < rest:
                 parts.append(cut(kind, cube, first, rest))
-        result, carries = self._compute(kind, parts, array, unfinished=True)
+        result, carries, treatment = self._compute(kind, parts, array, unfinished=True)
         left = _host_copy(cut(kind, cube, rest, length))
         pending = [left] if whole else [*self._pending, left]
+        let_interrupts_through()
         self._kind, self._carries, self._length = kind, carries, self._length + length
         self._pending = [part for part in pending if part.shape[1]]
+        self._treatment = treatment
         return result
 
     def finish(self) -> NDArray[Any]:
@@ -223,13 +235,15 @@ class Scan:
         ArgumentError
             If it was called before, or nothing was pushed.
         """
-        self._check_open()
-        if self._kind is None:
-            raise ArgumentError("nothing was pushed, so there are no results and no shape: push a piece first")
-        parts = [_joined(self._kind, self._pending)] if self._pending else []
-        empty_host = host_empty(self._kind.with_length(0), self._kind.source)
-        result, _ = self._compute(self._kind, parts, empty_host, unfinished=False)
-        self._finished, self._pending, self._carries = True, [], None
+        with self._section:
+            self._check_open()
+            if self._kind is None:
+                raise ArgumentError("nothing was pushed, so there are no results and no shape: push a piece first")
+            parts = [_joined(self._kind, self._pending)] if self._pending else []
+            empty_host = host_empty(self._kind.with_length(0), self._kind.source)
+            result, _, _ = self._compute(self._kind, parts, empty_host, unfinished=False)
+            let_interrupts_through()
+            self._finished, self._pending, self._carries = True, [], None
         assert isinstance(result, np.ndarray)
         return result
 
@@ -261,8 +275,11 @@ class Scan:
 
     def _compute(
         self, kind: PieceKind, parts: Sequence[Array], like: Array, *, unfinished: bool
-    ) -> tuple[Array, NDArray[np.uint32] | None]:
-        """Return the results of parts that follow each other, of the kind of `like`, and the carries after them."""
+    ) -> tuple[Array, NDArray[np.uint32] | None, Treatment | None]:
+        """Return the results of parts that follow each other, of the kind of `like`, and the carries after them.
+
+        The third is how the devices so far treat subnormal numbers.
+        """
         length = sum(part.shape[1] for part in parts)
         sizes = kind.with_length(length)
         check_sizes(sizes, "the result")
@@ -274,9 +291,9 @@ class Scan:
                 "or move it with to_device"
             )
         if math.prod(sizes) == 0:
-            return _new(kind, sizes, home), self._carries
+            return _new(kind, sizes, home), self._carries, self._treatment
         device = home or wanted or resolve_device(None)
-        self._check_device(device, kind)
+        treatment = self._treatment_on(device, kind)
         result = _new(kind, sizes, home)
         cube = result.reshape(kind.cube(length))
         carries, begin = self._carries, 0
@@ -285,15 +302,14 @@ class Scan:
                 end = begin + part.shape[1]
                 carries = scan_cube(kind, device, part, cut(kind, cube, begin, end), carries, unfinished)
                 begin = end
-        return result, carries
+        return result, carries, treatment
 
-    def _check_device(self, device: Device, kind: PieceKind) -> None:
-        """Refuse a device that would give other bits than the one before it."""
+    def _treatment_on(self, device: Device, kind: PieceKind) -> Treatment | None:
+        """Return that of all devices so far; refuse a device that would give other bits than the one before it."""
         here = Treatment.of(device, kind)
         if here is not None and self._treatment is not None:
             here.check_same(self._treatment)
-        elif here is not None:
-            self._treatment = here
+        return self._treatment or here
 
     @property
     def state(self) -> bytes:
@@ -308,6 +324,14 @@ class Scan:
         ArgumentError
             If the scan is finished.
         """
+        with self._section:
+            header, body = self._contents()
+        text = json.dumps(header, sort_keys=True).encode()
+        content = _MAGIC + _VERSION.to_bytes(4, "little") + len(text).to_bytes(4, "little") + text + body
+        return content + hashlib.sha256(content).digest()
+
+    def _contents(self) -> tuple[dict[str, Any], bytes]:
+        """Return the header and the body of a state, in the section."""
         self._check_open()
         kind = self._kind
         header: dict[str, Any] = {
@@ -328,9 +352,7 @@ class Scan:
                 body += self._carries.astype("<u4", copy=False).tobytes()
             if self._pending:
                 body += _little(_joined(kind, self._pending)).tobytes()
-        text = json.dumps(header, sort_keys=True).encode()
-        content = _MAGIC + _VERSION.to_bytes(4, "little") + len(text).to_bytes(4, "little") + text + body
-        return content + hashlib.sha256(content).digest()
+        return header, body
 
     @classmethod
     def resume(cls, state: bytes, *, device: Device | str | int | None = None) -> Self:
