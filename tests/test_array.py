@@ -386,3 +386,42 @@ def test_bad_use(device: dmlgpu.Device, call: Any, error: type[Exception], text:
     with pytest.raises(error, match=text):
         call(array)
     assert dmlgpu.cumulative_sum(array).numpy().tolist() == [0, 1, 3, 6, 10, 15]
+
+
+MASKED = np.ma.masked_array([3, 4], [False, True])
+
+
+@pytest.mark.parametrize(
+    ("x", "where"),
+    [
+        ([MASKED, [1, 2]], r"x\[0\]"),
+        ([[1, 2], MASKED], r"x\[1\]"),
+        (([1, 2], (3, 4), MASKED), r"x\[2\]"),
+        ([np.array([1, 2]), MASKED], r"x\[1\]"),
+        ([[MASKED]], r"x\[0\]\[0\]"),
+        ([[[1, 2], [3, 4]], [[1, 2], MASKED]], r"x\[1\]\[1\]"),
+        ([1.0, np.ma.masked], r"x\[1\]"),
+        ([1, np.ma.masked_array(3, True)], r"x\[1\]"),
+        ([[1.0, 2.0], [3.0, np.ma.masked_array(3.0, True)]], r"x\[1\]\[1\]"),
+        ([1, 2, MASKED], r"x\[2\]"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Warning. converting a masked element:UserWarning")
+def test_masked_elements_in_lists_are_refused(x: Any, where: str) -> None:
+    text = rf"^{where} is a masked array with 1 masked element, .*{where}\.filled\(0\)$"
+    with pytest.raises(ArrayTypeError, match=text):
+        dmlgpu.cumulative_sum(x, axis=0)
+
+
+def test_lists_without_masked_elements_are_taken(device: dmlgpu.Device) -> None:
+    unmasked = np.ma.masked_array([3, 4], [False, False])
+    assert dmlgpu.cumulative_sum([[1, 2], unmasked], axis=0, device=device).tolist() == [[1, 2], [4, 6]]
+    assert np.isnan(dmlgpu.cumulative_sum([[1.0], (np.nan,)], axis=0, device=device)).tolist() == [[False], [True]]
+    endless: list[Any] = []
+    endless.append(endless)
+    deep: Any = [1]
+    for _ in range(3000):
+        deep = [deep]
+    for x in (endless, deep):
+        with pytest.raises((ArgumentError, ArrayTypeError), match=r"^x "):
+            dmlgpu.cumulative_sum(x, axis=0)

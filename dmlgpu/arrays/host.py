@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +23,10 @@ _HUGE_PAGE: Final = 2 * 2**20
 """Where those begin and end. Up to the first such place each 4 KiB are a page of their own, which the first access has
 the kernel fetch: a result of 16 MiB takes a fifth longer to fill if it does not begin there."""
 
+_NUMBERS: Final = (bool, int, float, complex, np.generic)
+_MOST_DIMENSIONS: Final = 64
+"""NumPy makes no array of lists that are deeper."""
+
 
 def host_array(x: ArrayLike, argument: str = "x") -> NDArray[Any]:
     """Return array-like data as an ndarray, its byte order as it is.
@@ -36,16 +41,20 @@ def host_array(x: ArrayLike, argument: str = "x") -> NDArray[Any]:
         If there is no memory for the array.
     """
     _refuse_masked(x, argument)
-    if isinstance(x, list | tuple) and x and isinstance(x[0], np.ndarray):
-        for i, part in enumerate(x):  # numpy.asarray would drop their masks
-            _refuse_masked(part, f"{argument}[{i}]")
+    nested = isinstance(x, list | tuple)
+    if nested:
+        _refuse_masked_members(x, argument)
     try:
         anything: Any = x
         array = np.from_dlpack(anything) if _speaks_dlpack_only(x) else np.asarray(x)
     except DmlGpuError:  # such as that of a released DeviceArray in a list
         raise
     except Exception as error:
+        if nested:
+            _refuse_masked_members(x, argument, numbers=True)
         raise _no_array(x, argument, error) from error
+    if nested and array.dtype.kind == "f" and np.isnan(array).any():  # such as NumPy makes of a masked number
+        _refuse_masked_members(x, argument, numbers=True)
     if array is not x and not has_element_type(array.dtype):
         raise ArrayTypeError(
             f"{argument} has dtype {array.dtype} as a NumPy array, which has no element type on the device: {argument} "
@@ -91,6 +100,32 @@ def _refuse_masked(x: ArrayLike, argument: str) -> None:
             f"{argument} is a masked array with {counted(masked, 'masked element')}, which cannot be "
             f"left out: fill {'it' if masked == 1 else 'them'} first, as in {argument}.filled(0)"
         )
+
+
+def _refuse_masked_members(x: Any, argument: str, *, numbers: bool = False) -> None:
+    """Refuse lists and tuples with masked arrays in them at any depth, whose masks `numpy.asarray` would drop.
+
+    Of what begins with a number no member has dimensions. Only with `numbers` is it looked at member by member, which
+    takes as long as to make an array of it.
+    """
+    seen: set[int] = set()
+
+    def look(x: Any, name: str, depth: int) -> None:
+        if not x or id(x) in seen or depth > _MOST_DIMENSIONS or (not numbers and isinstance(x[0], _NUMBERS)):
+            return
+        seen.add(id(x))
+        if not numbers and set(map(type, x)) <= {list, tuple}:  # the loop would take as long as to make an array
+            firsts = set(map(type, map(itemgetter(0), filter(None, x))))
+            if all(issubclass(kind, _NUMBERS) for kind in firsts):
+                return
+        for i, part in enumerate(x):
+            if isinstance(part, list | tuple):
+                if part and (numbers or not isinstance(part[0], _NUMBERS)):
+                    look(part, f"{name}[{i}]", depth + 1)
+            elif isinstance(part, np.ma.MaskedArray):
+                _refuse_masked(part, f"{name}[{i}]")
+
+    look(x, argument, 1)
 
 
 def _no_array(x: ArrayLike, argument: str, error: Exception) -> DmlGpuError:
