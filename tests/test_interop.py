@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import re
 import weakref
@@ -117,6 +118,33 @@ def test_a_destroyed_device_is_an_error_and_no_abort(device: dmlgpu.Device) -> N
     ):
         with pytest.raises(DeviceReleasedError, match="was destroyed or lost"):
             use()
+
+
+def test_a_released_array_of_a_destroyed_device(device: dmlgpu.Device) -> None:
+    gpu_device = device.description.adapter.request_device_sync()
+    buffer = buffer_of(gpu_device, np.zeros(4, np.float32))
+    x, one = dmlgpu.from_wgpu(buffer, 4, "float32"), dmlgpu.from_wgpu(buffer, 1, "float32")
+    views = [x, x[::-1], x[::2]]
+    x.release()
+    one.release()
+    with pytest.raises(ReleasedArrayError, match="was released: make a new one"):
+        x.numpy()
+    gpu_device.destroy()
+    for array in views:
+        for use in (
+            array.copy,
+            array.numpy,
+            array.tolist,
+            array[:1].item,
+            one.item,
+            lambda array=array: np.asarray(array),
+            lambda array=array: np.from_dlpack(array),
+            lambda array=array: asyncio.run(array.numpy_async()),
+            lambda array=array: dmlgpu.cumulative_sum(array),
+        ):
+            with pytest.raises(DeviceReleasedError, match="was destroyed or lost"):
+                use()
+        assert "released" in repr(array)
 
 
 def test_a_destroyed_device_cannot_be_wrapped(device: dmlgpu.Device) -> None:

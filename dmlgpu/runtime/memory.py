@@ -243,8 +243,12 @@ class Buffer:
 
     @property
     def readable(self) -> bool:
-        """Whether bytes can be copied from it to the host; a caller's buffer may lack the usage COPY_SRC."""
-        return self.owned or bool(self._gpu_buffer.usage & wgpu.BufferUsage.COPY_SRC)
+        """Whether bytes can be copied from it to the host; a caller's buffer may lack the usage COPY_SRC.
+
+        True for a released one, so that the copy is tried and says what is wrong.
+        """
+        gpu_buffer = self._gpu_buffer  # another thread may release it
+        return self.owned or gpu_buffer is None or bool(gpu_buffer.usage & wgpu.BufferUsage.COPY_SRC)
 
     @property
     def mappable(self) -> bool:
