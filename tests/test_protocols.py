@@ -70,6 +70,18 @@ def test_out_and_dtype_of_numpy_functions(device: dmlgpu.Device) -> None:
         np.cumsum(np.zeros(3, np.int8), out=out)  # type: ignore[call-overload]
 
 
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "round"])
+@pytest.mark.parametrize("x", [[1.0, 2.0], (1.0, 2.0), 1.0, np.float32(1), np.zeros(2), [[1.0], [2.0]]], ids=repr)
+def test_data_of_the_host_with_an_out_on_the_device(device: dmlgpu.Device, name: str, x: Any) -> None:
+    out = dmlgpu.asarray(np.zeros(2), device)
+    expected = r"^(out is of type DeviceArray while x is no DeviceArray|axis|an array of 0 dimensions has no axis)"
+    with pytest.raises((ArrayTypeError, AxisError), match=expected):
+        getattr(np, name)(x, out=out)
+    if name in ("cumsum", "cumprod"):
+        with pytest.raises(ArrayTypeError, match=r"^out is of type DeviceArray"):
+            getattr(np, name)(x, out=out)
+
+
 def test_rounding(device: dmlgpu.Device) -> None:
     x = np.array([-2.5, -0.4, 0.5, 1.5, np.nan, -np.inf], np.float32)
     for function in (np.round, np.around):

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 
 from ..arguments import integer
 from ..errors import ArgumentError, ArrayTypeError, shown
+from .host import host_array
 
 __all__ = ["READ_BACK", "call_numpy_function"]
 
@@ -72,4 +73,7 @@ def _functions() -> dict[Callable[..., Any], Callable[..., Any]]:
 
 def _flat(a: Any, axis: SupportsIndex | None) -> Any:
     """Return what is scanned along axis 0 where NumPy's `axis` is None: all elements in C order."""
-    return a if axis is not None else a.reshape(-1)
+    if axis is not None:
+        return a
+    array = a if hasattr(a, "reshape") else host_array(a)  # a list or a number, where `out` is the DeviceArray
+    return array.reshape(-1)
