@@ -295,6 +295,38 @@ def test_masked_chunks_that_dask_takes_for_others(operate: Any) -> None:
         operate(x).compute(scheduler="synchronous")
 
 
+@pytest.mark.parametrize("operate", [dmlgpu.cumulative_sum, dmlgpu.cumulative_prod, dmlgpu.round])
+@pytest.mark.parametrize("rows", [2000, 4096])
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (
+            lambda b: b[b > 0],
+            r"^chunk has shape \(\d+,\) while x\.chunks says \(\d+, 2\): give chunks=",
+        ),
+        (
+            lambda b: b[:, :1],
+            r"^chunk has shape \(\d+, 1\) while x\.chunks says \(\d+, 2\): give chunks= to",
+        ),
+        (lambda b: b[1:], r"^chunk has shape .*: give chunks= to map_blocks, or call compute_chunk_sizes\(\)$"),
+        (lambda b: np.concatenate([b, b]), r"^chunk has shape .*: give chunks= to map_blocks, or call"),
+        (lambda b: b.tolist(), r"^chunk is .* of type list while x\.chunks says an array of shape \(\d+, 2\): return"),
+    ],
+)
+def test_chunks_of_other_shapes_than_dask_believes(operate: Any, rows: int, function: Any, text: str) -> None:
+    x = da.zeros((9000, 2), chunks=(rows, 2)).map_blocks(function, meta=np.empty((0, 0)))
+    options = {} if operate is dmlgpu.round else {"axis": 0}
+    with pytest.raises(ArgumentError, match=text):
+        operate(x, **options).compute(scheduler="synchronous")
+
+
+def test_chunks_whose_sizes_were_computed(device: dmlgpu.Device) -> None:
+    x = da.arange(9000, chunks=2000).map_blocks(lambda b: b[b % 2 > 0], chunks=((np.nan,) * 5,))
+    found = dmlgpu.cumulative_sum(x.compute_chunk_sizes()).compute(scheduler="synchronous")
+    assert found.tolist() == np.cumsum(np.arange(1, 9000, 2)).tolist()
+    assert dmlgpu.round(da.from_array(np.array(1.5))).compute(scheduler="synchronous") == 2
+
+
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [

@@ -60,12 +60,29 @@ def _refuse_masked(chunk: object) -> None:
         )
 
 
+def _checked(x: dask.array.Array) -> dask.array.Array:
+    """Return the same array, whose tasks refuse chunks of other shapes than dask believes, before they are cut."""
+    return x.map_blocks(_checked_chunk, dtype=x.dtype, meta=x._meta)
+
+
+def _checked_chunk(chunk: Any, block_info: Any = None) -> Any:
+    shape = tuple(end - begin for begin, end in block_info[0]["array-location"])
+    if not isinstance(getattr(chunk, "shape", None), tuple):
+        raise ArgumentError(f"chunk is {with_type(chunk)} while x.chunks says an array of shape {shape}: return arrays")
+    if chunk.shape != shape:
+        raise ArgumentError(
+            f"chunk has shape {chunk.shape} while x.chunks says {shape}: give chunks= to map_blocks, or call "
+            "compute_chunk_sizes()"
+        )
+    return chunk
+
+
 def round_chunks(x: dask.array.Array, mode: str, out: object, device: Any) -> dask.array.Array:
     """Return the rounding of each chunk by itself."""
     check_chunks(x, device)
     _no_out(out)
     native = x.dtype.newbyteorder("=")
-    return x.map_blocks(_round, mode=mode, device=device, dtype=native, meta=np.empty((0,) * x.ndim, native))
+    return _checked(x).map_blocks(_round, mode=mode, device=device, dtype=native, meta=np.empty((0,) * x.ndim, native))
 
 
 def _round(chunk: NDArray[Any], mode: Any, device: str | int | None) -> Any:
@@ -107,7 +124,7 @@ def scan_chunks(
     if x.size == 0:
         result = da.zeros(x.shape, dtype=kind.element.dtype, chunks=x.chunks)
     else:
-        aligned = x.rechunk({axis: _aligned(x.chunks[axis], length, options.reverse)}, method="tasks")
+        aligned = _checked(x).rechunk({axis: _aligned(x.chunks[axis], length, options.reverse)}, method="tasks")
         name = f"dmlgpu-{kind.operator.value}-{tokenize(x, kind, device)}"
         # The maxima are of inclusive sums, and the identity comes before them.
         scan = replace(kind, options=options._replace(exclusive=False, monotone=False)) if options.monotone else kind
