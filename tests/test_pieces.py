@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
@@ -21,7 +22,7 @@ import dmlgpu
 from dmlgpu import reference
 from dmlgpu.arrays import pieces
 from dmlgpu.dtypes import by_name
-from dmlgpu.errors import ArgumentError, ArrayTypeError, AxisError, DeviceError, DmlGpuError
+from dmlgpu.errors import ArgumentError, ArrayTypeError, AxisError, DeviceError, DeviceReleasedError, DmlGpuError
 from dmlgpu.layout import Layout
 from dmlgpu.planning.kernels import MAX_SERIAL_STEPS, check_pass, serial_steps
 from dmlgpu.planning.pieces import (
@@ -399,6 +400,22 @@ def test_a_scan_can_be_pickled_and_goes_on_elsewhere(device: dmlgpu.Device) -> N
     copied = pickle.loads(pickle.dumps(scan))
     assert (copied.length, copied.settled) == (scan.length, scan.settled) == (7000, 4096)
     assert copied.state == scan.state
+
+
+def test_copies_and_pickles_go_on_with_the_device(device: dmlgpu.Device) -> None:
+    with dmlgpu.Device(device.description) as other:
+        for given in (other, other.summary, device.description.index):
+            scan = dmlgpu.Scan("sum", axis=0, device=given)
+            scan.push(np.ones(100, np.float32))
+            for twin in (copy.copy(scan), copy.deepcopy(scan)):
+                assert twin._device is given
+                assert twin.state == scan.state
+            pickled = pickle.loads(pickle.dumps(scan))
+            assert pickled._device == (None if given is other else given)
+            assert pickled.state == scan.state
+        twin = copy.copy(dmlgpu.Scan("sum", axis=0, device=other))
+    with pytest.raises(DeviceReleasedError):  # it works there, and nowhere else
+        twin.push(np.ones(5000, np.float32))
 
 
 def test_a_state_is_small() -> None:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex
 
 import numpy as np
@@ -411,7 +412,14 @@ class Scan:
         return scan
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Scan.resume, (self.state,)
+        device = self._device if isinstance(self._device, str | int | np.integer) else None  # others cannot be pickled
+        return partial(type(self).resume, device=device), (self.state,)
+
+    def __copy__(self) -> Self:
+        return self.resume(self.state, device=self._device)
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.__copy__()
 
 
 @dataclass(frozen=True)
