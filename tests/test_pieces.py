@@ -448,11 +448,12 @@ def test_damaged_states_are_refused() -> None:
             dmlgpu.Scan.resume(wrong)  # type: ignore[arg-type]
 
 
-def with_header(state: bytes, header: dict[str, Any]) -> bytes:
-    """Return a state with another header and the checksum of its own."""
+def with_header(state: bytes, header: Any, body: bytes | None = None) -> bytes:
+    """Return a state with another header, maybe another body, and the checksum of its own."""
     magic, size = len(pieces._MAGIC), len(pieces._MAGIC) + 4
     text = json.dumps(header).encode()
-    body = state[size + 4 + int.from_bytes(state[size : size + 4], "little") : -32]
+    if body is None:
+        body = state[size + 4 + int.from_bytes(state[size : size + 4], "little") : -32]
     content = state[:magic] + state[magic:size] + len(text).to_bytes(4, "little") + text + body
     return content + hashlib.sha256(content).digest()
 
@@ -487,6 +488,75 @@ def test_states_of_other_options_are_refused(device: dmlgpu.Device, pushed: int)
         dmlgpu.Scan.resume(with_header(state, {k: v for k, v in header.items() if k not in ("axis", "length")}))
     with pytest.raises(ArgumentError, match=r"^state has 'modulus', unknown to this dmlgpu: resume it with"):
         dmlgpu.Scan.resume(with_header(state, header | {"modulus": 7}))
+
+
+def resumed_is_refused(state: bytes, text: str) -> None:
+    with pytest.raises(ArgumentError, match=rf"^state {text}.*: resume it with the dmlgpu that made it$"):
+        dmlgpu.Scan.resume(state)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("operator", ["mean", None, ["sum"]]),
+        ("axis", [None, 0.0, True, "0"]),
+        ("exclusive", [0, None, "no"]),
+        ("reverse", [1, None]),
+        ("monotone", [1, {}]),
+        ("precision", ["exact", None, []]),
+        ("dtype", ["float128", "f8", 5, {}]),
+        ("length", [-1, 5000.0, None, "5000", True]),
+        ("sizes", [None, 0, [-1], [0.0], [None], "0", {}]),
+        ("source", ["float128", None, [], "f4"]),
+        ("carries", [1, None]),
+        ("device", [None, 1]),
+        ("subnormals", ["x", None, [], {"sum": 1}]),
+    ],
+)
+def test_states_of_unknown_values_are_refused(device: dmlgpu.Device, name: str, values: list[Any]) -> None:
+    scan = dmlgpu.Scan("sum", axis=0, device=device)
+    scan.push(np.ones(5000, np.float32))
+    state, header = scan.state, header_of(scan.state)
+    for value in values:
+        resumed_is_refused(with_header(state, header | {name: value}), rf"has .* as '{name}', unknown to this dmlgpu")
+
+
+def test_states_whose_values_do_not_fit_each_other_are_refused(device: dmlgpu.Device) -> None:
+    scan = dmlgpu.Scan("sum", axis=0, device=device)
+    scan.push(np.ones((5000, 2), np.float32))
+    state, header = scan.state, header_of(scan.state)
+    for changes in (
+        {"length": 4999},
+        {"length": 100, "carries": False},
+        {"carries": False},
+        {"sizes": [0, 3]},
+        {"sizes": [1, 2]},
+        {"sizes": [0, 2**40]},
+        {"sizes": [0, 2] + [1] * 7},
+        {"sizes": []},
+        {"axis": 2},
+        {"source": "float64"},
+        {"dtype": "bool"},
+        {"precision": "compensated", "dtype": "float64"},
+        {"monotone": True, "operator": "product"},
+    ):
+        resumed_is_refused(with_header(state, header | changes), r"says what this dmlgpu never writes \(.*\)")
+    for body in (b"", state[-36:-32], bytes(10**4)):
+        resumed_is_refused(with_header(state, header, body), "says what this dmlgpu never writes")
+    nothing = dmlgpu.Scan("sum", axis=0).state
+    resumed_is_refused(with_header(nothing, header_of(nothing), b"1234"), "says what this dmlgpu never writes")
+    resumed_is_refused(with_header(state, [1]), r"has \[1\] of type list as its header")
+    begin = len(pieces._MAGIC) + 4
+    content = state[:begin] + (1).to_bytes(4, "little") + b"{"
+    resumed_is_refused(content + hashlib.sha256(content).digest(), "has a header that is no JSON")
+
+
+def test_a_state_of_no_slices_keeps_what_waits(device: dmlgpu.Device) -> None:
+    scan = dmlgpu.Scan("sum", axis=0, device=device)
+    scan.push(np.ones((5000, 0), np.float32))
+    later = dmlgpu.Scan.resume(scan.state, device=device)
+    assert later.settled == 4096
+    assert later.finish().shape == (904, 0)
 
 
 def test_a_device_that_treats_subnormals_in_another_way_is_refused(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arguments import choice, integer
-from ..dtypes import ElementType, by_argument, by_dtype, by_name
-from ..errors import ArgumentError, ArrayTypeError, DeviceError, with_type
+from ..dtypes import BOOL, ELEMENT_TYPES, ElementType, by_argument, by_dtype, by_name
+from ..errors import ArgumentError, ArrayTypeError, DeviceError, DmlGpuError, said, shown, with_type
 from ..layout import Layout, check_sizes, resolve_axis
 from ..lazy import resolve_device
 from ..planning.pieces import CARRY_WORDS, RECORD_WORDS, max_bytes, max_length, max_slices
-from ..planning.problem import Operator, ScanOptions, ScanProblem, check_monotone
+from ..planning.problem import Operator, Precision, ScanOptions, ScanProblem, check_monotone
 from ..planning.windows import TILE, Limits
 from ..sections import Section, let_interrupts_through
 from .array import DeviceArray
@@ -45,6 +45,22 @@ _OF_DEVICES = frozenset({"device", "subnormals"})
 """What it has besides once something was computed whose bits depend on the device."""
 _DEFAULTS = {"monotone": False}
 """Options that came later, and what a state without them means."""
+_VALUES: dict[str, Callable[[Any], bool]] = {
+    "operator": lambda value: type(value) is str and value in _OPERATORS,
+    "axis": lambda value: type(value) is int,
+    "exclusive": lambda value: type(value) is bool,
+    "reverse": lambda value: type(value) is bool,
+    "monotone": lambda value: type(value) is bool,
+    "precision": lambda value: type(value) is str and value in [each.value for each in Precision],
+    "dtype": lambda value: value is None or _is_element_type(value),
+    "length": lambda value: type(value) is int and value >= 0,
+    "sizes": lambda value: type(value) is list and all(type(size) is int and size >= 0 for size in value),
+    "source": lambda value: _is_element_type(value),
+    "carries": lambda value: type(value) is bool,
+    "device": lambda value: type(value) is str,
+    "subnormals": lambda value: type(value) is dict and all(type(kept) is bool for kept in value.values()),
+}
+"""Which values an entry of a header has."""
 
 Array = NDArray[Any] | DeviceArray
 
@@ -371,7 +387,8 @@ class Scan:
         ArrayTypeError
             If `state` is not of bytes.
         ArgumentError
-            If it is no state, of another version, or damaged, or lacks an option or has one that is unknown here.
+            If it is no state, of another version, or damaged, or lacks an option or has one, or a value, that is
+            unknown here.
 
         Examples
         --------
@@ -385,31 +402,49 @@ class Scan:
         True
         """
         header, body = _unpacked(state)
-        scan = cls(
-            header["operator"],
-            axis=header["axis"],
-            dtype=header["dtype"],
-            device=device,
-            **{name: header[name] for name in ScanOptions._fields},
-        )
-        if "sizes" in header:
-            source = by_name(header["source"])
-            operator, options = scan._operator, scan._options
-            element = scan_element(operator, options.precision, source, header["dtype"], None)
-            sizes = tuple(header["sizes"])
-            kind = PieceKind(operator, options, resolve_axis(scan._axis, len(sizes)), sizes, source, element)
-            outer, _, inner = kind.cube(0)
-            words = outer * inner * kind.carry_words if header["carries"] else 0
-            if header["carries"]:
-                carries = np.frombuffer(body, "<u4", words).astype(np.uint32)
-                scan._carries = carries.reshape(outer, inner, kind.carry_words)
-            waiting = np.frombuffer(body, _little_dtype(source), offset=4 * words).astype(source.dtype)
-            if waiting.size:
-                scan._pending = [waiting.reshape(outer, -1, inner)]
-            if "device" in header:
-                scan._treatment = Treatment(header["device"], header["subnormals"])
-            scan._kind, scan._length = kind, header["length"]
+        try:
+            scan = cls(
+                header["operator"],
+                axis=header["axis"],
+                dtype=header["dtype"],
+                device=device,
+                **{name: header[name] for name in ScanOptions._fields},
+            )
+            if "sizes" in header:
+                scan._restore(header, body)
+            elif body:
+                raise ArgumentError(f"{len(body)} bytes follow where nothing was pushed")
+        except DmlGpuError as error:
+            raise ArgumentError(
+                f"state says what this dmlgpu never writes ({error}): resume it with the dmlgpu that made it"
+            ) from error
         return scan
+
+    def _restore(self, header: Mapping[str, Any], body: bytes) -> None:
+        """Take over what was pushed, as a state says it; values of the header have the right types."""
+        source, sizes, length = by_name(header["source"]), tuple(header["sizes"]), header["length"]
+        check_sizes(sizes, "sizes")
+        element = scan_element(self._operator, self._options.precision, source, self._dtype, None)
+        axis = resolve_axis(self._axis, len(sizes))
+        kind = PieceKind(self._operator, self._options, axis, sizes, source, element)
+        outer, _, inner = kind.cube(0)
+        waiting = length % TILE
+        settled = length >= TILE and outer * inner > 0
+        words = outer * inner * kind.carry_words if settled else 0
+        needed = 4 * words + outer * waiting * inner * source.itemsize
+        if sizes[axis] != 0 or header["carries"] != settled or len(body) != needed:
+            raise ArgumentError(
+                f"length is {length}, sizes {list(sizes)}, carries {header['carries']}, and {len(body)} bytes follow"
+            )
+        if words:
+            carries = np.frombuffer(body, "<u4", words).astype(np.uint32)
+            self._carries = carries.reshape(outer, inner, kind.carry_words)
+        if waiting:
+            elements = np.frombuffer(body[4 * words :], _little_dtype(source)).astype(source.dtype)
+            self._pending = [elements.reshape(outer, waiting, inner)]
+        if "device" in header:
+            self._treatment = Treatment(header["device"], header["subnormals"])
+        self._kind, self._length = kind, length
 
     def __reduce__(self) -> tuple[Any, ...]:
         device = self._device if isinstance(self._device, str | int | np.integer) else None  # others cannot be pickled
@@ -493,9 +528,21 @@ def _unpacked(state: bytes) -> tuple[dict[str, Any], bytes]:
         raise ArgumentError(f"state is damaged: its {len(state)} bytes do not have their checksum; read it again")
     begin = len(_MAGIC) + 8
     end = begin + int.from_bytes(numbers[4:], "little")
-    header: dict[str, Any] = _DEFAULTS | json.loads(content[begin:end])
+    try:
+        found = json.loads(content[begin:end])
+    except (ValueError, RecursionError) as error:
+        raise ArgumentError(
+            f"state has a header that is no JSON ({said(error)}): resume it with the dmlgpu that made it"
+        ) from error
+    if not isinstance(found, dict):
+        raise ArgumentError(f"state has {with_type(found)} as its header: resume it with the dmlgpu that made it")
+    header: dict[str, Any] = _DEFAULTS | found
     _check_header(header)
     return header, content[end:]
+
+
+def _is_element_type(name: Any) -> bool:
+    return type(name) is str and name in (*(element.name for element in ELEMENT_TYPES), BOOL.name)
 
 
 def _check_header(header: Mapping[str, Any]) -> None:
@@ -513,6 +560,11 @@ def _check_header(header: Mapping[str, Any]) -> None:
         if names:
             listed = ", ".join(map(repr, sorted(names)))
             raise ArgumentError(f"state {verb} {listed}, {reason}: resume it with the dmlgpu that made it")
+    for name, value in header.items():
+        if not _VALUES[name](value):
+            raise ArgumentError(
+                f"state has {shown(value)} as {name!r}, unknown to this dmlgpu: resume it with the dmlgpu that made it"
+            )
 
 
 def scan_cube(
