@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -307,6 +308,31 @@ def test_formats(device: dmlgpu.Device) -> None:
     assert f"{array}" == repr(array)
     with pytest.raises(ArrayTypeError, match=r"no format '\.2f': read the elements back with \.numpy\(\)"):
         f"{array:.2f}"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"threshold": 2, "edgeitems": 1},
+        {"threshold": 0, "edgeitems": 0},
+        {"linewidth": 5},
+        {"sign": " "},
+        {"formatter": {"int": lambda value: f"{value} m"}},
+        {"formatter": {"int": lambda value: f"({value}, 0)"}},
+    ],
+)
+def test_what_is_written_of_elements_with_numpy_s_print_options(device: dmlgpu.Device, options: Any) -> None:
+    few = dmlgpu.asarray([[1, 2, 3], [4, 5, 6]], device)
+    many = dmlgpu.asarray(np.arange(1, 21), device)
+    write = options.get("formatter", {"int": str})["int"]
+    one, two, three, four, five, six, *_, before, nearly, last = map(write, range(1, 21))
+    with np.printoptions(**options):
+        assert (
+            re.sub(r"\s+", " ", repr(few))
+            .replace("[ ", "[")
+            .startswith(f"DeviceArray([[{one}, {two}, {three}], [{four}, {five}, {six}]], shape=")
+        )
+        assert repr(many).startswith(f"DeviceArray([{one}, {two}, {three}, ..., {before}, {nearly}, {last}], shape=")
 
 
 def test_a_released_device(device: dmlgpu.Device) -> None:

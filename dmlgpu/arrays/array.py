@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex
 
@@ -509,12 +510,18 @@ class DeviceArray:
     def _some_values(self) -> str:
         """Read a few elements and write them: all of a small array, else the first and the last in C order."""
         if self.size <= 2 * _SHOWN:
-            return np.array2string(self.numpy(), separator=", ").replace("\n", "")
+            return _written(self.numpy(), ", ").replace("\n", "")
         numbers = [*range(_SHOWN), *range(self.size - _SHOWN, self.size)]
         with self.device.section:
             some = [self[tuple(map(int, np.unravel_index(i, self.shape)))].numpy() for i in numbers]
-        texts = np.array2string(np.array(some), separator=" ")[1:-1].split()
+        # Separated by what no formatter of NumPy's print options writes.
+        texts = [text.strip() for text in _written(np.array(some), "\0")[1:-1].split("\0")]
         return f"[{', '.join(texts[:_SHOWN])}, ..., {', '.join(texts[_SHOWN:])}]"
+
+
+def _written(x: NDArray[Any], separator: str) -> str:
+    """Write all elements of a few, however short NumPy's print options want arrays and lines to be."""
+    return np.array2string(x, separator=separator, threshold=sys.maxsize, max_line_width=sys.maxsize)
 
 
 def asarray(x: ArrayLike | DeviceArray, /, device: Device | str | int | None = None) -> DeviceArray:
