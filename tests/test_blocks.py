@@ -192,6 +192,27 @@ def test_arrays_larger_than_any_buffer(monkeypatch: pytest.MonkeyPatch, device: 
         dmlgpu.cumulative_sum(x.T, axis=0, device=device)  # of another order in memory, which is copied as a whole
 
 
+def test_a_layout_that_cannot_be_cut_is_the_reason(device: Device) -> None:
+    """Where the whole has no room on the device; each way out is one."""
+    shape, large = (1024, 256), np.ones(2**19, np.float32)
+    x = large[: 2**18].reshape(shape)
+    room = np.empty((1024, 512), np.float32)
+    cases: list[tuple[NDArray[Any], NDArray[Any] | None, str, NDArray[Any], NDArray[Any] | None]] = [
+        (np.broadcast_to(np.float32(1), shape), None, r"x has strides of \(0, 0\) bytes", x, None),
+        (np.asfortranarray(x), None, r"x has strides of \(4, 4096\) bytes", x, None),
+        (x, room[:, ::2], r"out has strides of \(2048, 8\) bytes", x, np.empty_like(x)),
+        (x, large[2**17 : 2**17 + 2**18].reshape(shape), "out shares memory with x", x, np.empty_like(x)),
+    ]
+    ways = ["numpy.ascontiguousarray\\(x\\)", "numpy.ascontiguousarray\\(x\\)", "a C-ordered out", "an out with memory"]
+    with Device(device.description, limits={"max-buffer-size": 2**19}) as small:
+        for (wrong, out, reason, right, right_out), way in zip(cases, ways, strict=True):
+            text = rf"^an array of 1048576 bytes is larger than .*, and {reason}, so that it is not cut .*: give {way}"
+            for operate, options in ((dmlgpu.round, {}), (dmlgpu.cumulative_sum, {"axis": 0})):
+                with pytest.raises(DeviceMemoryError, match=text):
+                    operate(wrong, out=out, device=small, **options)
+                assert operate(right, out=right_out, device=small, **options).shape == shape
+
+
 def test_blocks_fit_the_largest_buffer(device: Device, modest_device: Device) -> None:
     assert modest_device.block_bytes <= modest_device.gpu_device.limits["max-buffer-size"] // 4
     assert device.block_bytes >= 2**20

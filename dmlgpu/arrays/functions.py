@@ -615,7 +615,9 @@ def _on_host_data(array: NDArray[Any], way: _Way, result: _Result, host: NDArray
     if not can_be_cut or nbytes <= _MAX_BLOCKS * device.block_bytes:
         try:
             return _on_device(device, array, way, element, sizes, host)
-        except DeviceMemoryError:
+        except DeviceMemoryError as error:
+            if not can_be_cut and nbytes > device.block_bytes:
+                raise _as_a_whole(error, array, host) from error
             if not can_be_cut:
                 raise
     if host is None:
@@ -627,6 +629,20 @@ def _on_host_data(array: NDArray[Any], way: _Way, result: _Result, host: NDArray
         else:
             _on_device(device, part, way, element, target.shape, target)
     return host
+
+
+def _as_a_whole(error: DeviceMemoryError, array: NDArray[Any], host: NDArray[Any] | None) -> DeviceMemoryError:
+    """Return an error that says why data of the host was not cut to what the device has room for."""
+    found, _, _ = str(error).partition(": ")
+    if not array.flags.c_contiguous:
+        reason, way_out = f"x has strides of {array.strides} bytes", "give numpy.ascontiguousarray(x)"
+    elif host is not None and not host.flags.c_contiguous:
+        reason, way_out = f"out has strides of {host.strides} bytes", "give a C-ordered out"
+    elif host is not None and np.may_share_memory(array, host):
+        reason, way_out = "out shares memory with x", "give an out with memory of its own"
+    else:
+        return error
+    return DeviceMemoryError(f"{found}, and {reason}, so that it is not cut to blocks: {way_out}")
 
 
 def _on_device(
