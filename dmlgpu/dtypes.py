@@ -18,6 +18,7 @@ __all__ = [
     "by_dml_value",
     "by_dtype",
     "by_name",
+    "by_out",
     "has_element_type",
     "result_type",
 ]
@@ -91,6 +92,7 @@ ELEMENT_TYPES: tuple[ElementType, ...] = (
 
 _BY_NAME = {element.name: element for element in (*ELEMENT_TYPES, BOOL)}
 _NAMES = ", ".join(_BY_NAME)
+_COMPUTED = ", ".join(element.name for element in ELEMENT_TYPES)
 _BY_DTYPE = {np.dtype(name): element for name, element in _BY_NAME.items()}
 _BY_DTYPE |= {dtype.newbyteorder("S"): element for dtype, element in _BY_DTYPE.items()}
 _BY_DML_VALUE = {element.dml_value: element for element in ELEMENT_TYPES}
@@ -136,19 +138,38 @@ def has_element_type(dtype: np.dtype[Any]) -> bool:
     return dtype in _BY_DTYPE
 
 
-def by_argument(dtype: DTypeLike) -> ElementType:
+def by_out(dtype: np.dtype[Any]) -> ElementType:
+    """Return the element type of an argument `out`, bool included.
+
+    Raises
+    ------
+    ArrayTypeError
+        If no element type has this dtype.
+    """
+    found = _BY_DTYPE.get(dtype)
+    if found is None:
+        raise ArrayTypeError(
+            f"out has dtype {dtype}, which has no element type on the device: give an out of one of {_COMPUTED}"
+        )
+    return found
+
+
+def by_argument(dtype: DTypeLike, *, computed: bool = False) -> ElementType:
     """Return the element type that the argument `dtype` names, bool included.
 
     Parameters
     ----------
     dtype : DTypeLike
         Anything that ``numpy.dtype`` accepts but None, which would mean float64; the byte order does not matter.
+    computed : bool
+        Whether the caller refuses bool, so that no message offers it.
 
     Raises
     ------
     ArrayTypeError
         If it is no dtype, or no element type has it, as for complex numbers and objects.
     """
+    names = _COMPUTED if computed else _NAMES
     cause: Exception | None = None
     resolved: np.dtype[Any] | None = None
     if dtype is not None:
@@ -157,10 +178,10 @@ def by_argument(dtype: DTypeLike) -> ElementType:
         except Exception as error:
             cause = error
     if resolved is None:
-        raise ArrayTypeError(f"dtype is {with_type(dtype)}, which is no dtype: give one of {_NAMES}") from cause
+        raise ArrayTypeError(f"dtype is {with_type(dtype)}, which is no dtype: give one of {names}") from cause
     found = _BY_DTYPE.get(resolved)
     if found is None:
-        raise ArrayTypeError(f"dtype is {resolved}, which has no element type on the device: give one of {_NAMES}")
+        raise ArrayTypeError(f"dtype is {resolved}, which has no element type on the device: give one of {names}")
     return found
 
 

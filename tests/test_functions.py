@@ -644,6 +644,36 @@ def test_editors_are_told_the_names_of_modes_and_precisions() -> None:
         assert get_args(named) == tuple(choices)
 
 
+TYPES = "float32, float16, uint32, uint16, uint8, int32, int16, int8, float64, uint64, int64$"
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda d: dmlgpu.cumulative_sum([1.0], out=np.zeros(1, complex), device=d), rf"give an out of one of {TYPES}"),
+        (lambda d: dmlgpu.cumulative_sum([1.0], out=np.zeros(1, object), device=d), rf"give an out of one of {TYPES}"),
+        (lambda d: dmlgpu.cumulative_sum([1.0], dtype=complex, device=d), rf"on the device: give one of {TYPES}"),
+        (lambda d: dmlgpu.cumulative_prod([1.0], dtype="no", device=d), rf"no dtype: give one of {TYPES}"),
+        (lambda d: dmlgpu.Scan("sum", axis=0, dtype=complex, device=d), rf"on the device: give one of {TYPES}"),
+        (lambda d: dmlgpu.asarray([1.0], d).astype(complex), rf"on the device: give one of {TYPES}"),
+        (lambda d: dmlgpu.asarray([True], d).astype(complex), r"on the device: give one of .*, bool$"),
+        (lambda d: dmlgpu.round([1.0], out=[0.0], device=d), r"no DeviceArray: give a plain numpy\.ndarray$"),
+        (
+            lambda d: dmlgpu.round([1.0], out=dmlgpu.asarray([1.0], d), device=d),
+            r"no DeviceArray: give a plain numpy\.ndarray, or asarray\(x\) as x$",
+        ),
+        (lambda d: dmlgpu.round(dmlgpu.asarray([1.0], d), out=[0.0]), r"a DeviceArray: give a DeviceArray$"),
+        (
+            lambda d: dmlgpu.round(dmlgpu.asarray([1.0], d), out=np.zeros(1)),
+            r"a DeviceArray: give a DeviceArray, or x\.numpy\(\) as x$",
+        ),
+    ],
+)
+def test_ways_out_of_wrong_types_are_some(device: dmlgpu.Device, call: Callable[[Any], Any], text: str) -> None:
+    with pytest.raises(ArrayTypeError, match=text):
+        call(device)
+
+
 def test_axis_errors_are_those_of_numpy(device: dmlgpu.Device) -> None:
     for axis in (5, None):
         with pytest.raises(np.exceptions.AxisError) as caught:

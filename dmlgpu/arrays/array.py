@@ -277,7 +277,7 @@ class DeviceArray:
         >>> dmlgpu.asarray([1.5, -2.5]).astype("int32").numpy()
         array([ 1, -2], dtype=int32)
         """
-        element = by_argument(dtype)
+        element = by_argument(dtype, computed=self._tensor.element != BOOL)
         if element == BOOL != self._tensor.element:
             raise ArrayTypeError(
                 f"dtype is bool, to which {self.dtype} does not convert on the device: compare .numpy() with 0"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arguments import choice, flag, integer, one_positional
-from ..dtypes import BOOL, ElementType, by_argument, by_dtype, result_type
+from ..dtypes import BOOL, ElementType, by_argument, by_dtype, by_out, result_type
 from ..errors import ArgumentError, ArrayTypeError, AxisError, DeviceMemoryError, with_type
 from ..layout import Layout, check_sizes, resolve_axis
 from ..lazy import resolve_device
@@ -529,11 +529,11 @@ def _element_of(source: ElementType, dtype: DTypeLike | None, out: NDArray[Any] 
     if dtype is None:
         if not isinstance(out, np.ndarray | DeviceArray):
             return result_type(source)
-        element = by_dtype(out.dtype, "out")
+        element = by_out(out.dtype)
         if element == BOOL:
             raise ArrayTypeError("out has dtype bool, which has no sums and products: give an out of another dtype")
         return element
-    element = by_argument(dtype)
+    element = by_argument(dtype, computed=True)
     if element == BOOL:
         raise ArrayTypeError("dtype is bool, which has no sums and products: leave it out to get int64")
     return element
@@ -692,12 +692,13 @@ def _check_device(device: Device | str | int | None) -> None:
 
 def _device_out(result: _Result, device: Device) -> DeviceArray:
     """Return `out`, or a new array."""
-    out = result.where.out
+    out: object = result.where.out
     if out is None:
         return DeviceArray(empty(device, result.element, result.sizes))
     if not isinstance(out, DeviceArray):
+        other_way = ", or x.numpy() as x" if isinstance(out, np.ndarray) else ""
         raise ArrayTypeError(
-            f"out is of type {type(out).__name__} while x is a DeviceArray: give a DeviceArray, or x.numpy() as x"
+            f"out is of type {type(out).__name__} while x is a DeviceArray: give a DeviceArray{other_way}"
         )
     if out.device is not device:
         raise ArgumentError(
@@ -714,9 +715,9 @@ def _host_out(result: _Result) -> NDArray[Any]:
     if out is None:
         return host_empty(result.sizes, result.element)
     if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
+        other_way = ", or asarray(x) as x" if isinstance(out, DeviceArray) else ""
         raise ArrayTypeError(
-            f"out is of type {type(out).__name__} while x is no DeviceArray: give a plain numpy.ndarray, or asarray(x) "
-            "as x"
+            f"out is of type {type(out).__name__} while x is no DeviceArray: give a plain numpy.ndarray{other_way}"
         )
     plain = np.asarray(out)
     _check_places(plain, result)

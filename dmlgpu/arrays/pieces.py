@@ -148,7 +148,7 @@ class Scan:
         self._axis = integer(axis, "axis")
         self._options = ScanOptions.checked(exclusive, reverse, precision, monotone)
         check_monotone(self._options.monotone, self._operator)
-        self._dtype = None if dtype is None else by_argument(dtype).name
+        self._dtype = None if dtype is None else by_argument(dtype, computed=True).name
         self._device = device
         self._kind: PieceKind | None = None
         self._length = 0

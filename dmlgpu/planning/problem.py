@@ -449,7 +449,7 @@ def problem_of(
     """
     kind = choice(operator, "operator", OPERATORS)
     sizes = integers(shape, "shape")
-    element = by_argument(dtype)
+    element = by_argument(dtype, computed=True)
     rounding = choice(mode, "mode", MODES)
     if any(size < 1 for size in sizes):
         raise ArgumentError(
