@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dmlgpu import reference
+from dmlgpu.cli import operators
 from dmlgpu.cli.console import CommandError
 from dmlgpu.cli.parquet_files import read_table, table_bytes, whole_bytes
 
@@ -217,6 +218,39 @@ def test_a_file_without_row_groups_has_no_rows(run: Run, options: tuple[str, ...
     status, out, err = run("cumsum", "x.parquet", *options)
     assert (status, out) == (2, "")
     assert "x.parquet has no rows" in one_line(err)
+
+
+ROWS = pa.schema([("x", pa.float64()), ("s", pa.string())])
+
+
+def save_groups(name: str, *groups: list[float]) -> None:
+    """Save a table with a column of text, in row groups that can be empty."""
+    with pq.ParquetWriter(name, ROWS) as written:
+        for group in groups:
+            written.write_table(pa.table({"x": group, "s": ["ab"] * len(group)}, ROWS))
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("-o", "y.parquet"), ("--memory", "1MiB"), ("--memory", "1MiB", "-o", "y.npy")]
+)
+def test_a_file_with_an_empty_row_group_has_no_rows(run: Run, options: tuple[str, ...]) -> None:
+    save_groups("x.parquet", [])
+    assert pq.read_metadata("x.parquet").num_row_groups == 1
+    status, out, err = run("cumsum", "x.parquet", *options)
+    assert (status, out) == (2, "")
+    assert "x.parquet has no rows" in one_line(err)
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+@pytest.mark.parametrize("groups", [([1.0, 2.0], [], [4.0]), ([], [1.0, 2.0, 4.0], []), ([1.0], [], [], [2.0, 4.0])])
+def test_empty_row_groups_among_others(
+    run: Run, monkeypatch: pytest.MonkeyPatch, groups: tuple[list[float], ...], is_large: bool
+) -> None:
+    save_groups("x.parquet", *groups)
+    assert pq.read_metadata("x.parquet").num_row_groups == len(groups)
+    monkeypatch.setattr(operators, "_is_large", lambda *_: is_large)
+    assert run("cumsum", "x.parquet", "-o", "y.parquet", "--memory", "1MiB").status == 0
+    assert pq.read_table("y.parquet").to_pydict() == {"x": [1, 3, 7], "s": ["ab"] * 3}
 
 
 def test_every_truncation_is_an_error(run: Run) -> None:

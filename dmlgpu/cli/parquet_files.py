@@ -207,8 +207,9 @@ def _lengths(path: Path, file: Any, columns: Sequence[str]) -> dict[str, float]:
         for column in columns:
             for group in range(0, many, max(1, ceil_div(many, _GROUPS_LOOKED_INTO))):
                 with suppress(pyarrow.ArrowException, OSError):  # reading the cells says so
-                    batch = next(coded.iter_batches(1, row_groups=[group], columns=[column], use_threads=False))
-                    for entries in (entries for cells in batch.columns for entries in _dictionaries(cells)):
+                    batch = next(coded.iter_batches(1, row_groups=[group], columns=[column], use_threads=False), None)
+                    arrays = [] if batch is None else batch.columns  # a row group can have no rows
+                    for entries in (entries for cells in arrays for entries in _dictionaries(cells)):
                         sizes = pyarrow.compute.binary_length(entries)
                         lengths[column] = max(lengths.get(column, 0), pyarrow.compute.mean(sizes).as_py() or 0)
     return lengths
