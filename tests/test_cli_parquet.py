@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import os
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -251,6 +253,32 @@ def test_empty_row_groups_among_others(
     monkeypatch.setattr(operators, "_is_large", lambda *_: is_large)
     assert run("cumsum", "x.parquet", "-o", "y.parquet", "--memory", "1MiB").status == 0
     assert pq.read_table("y.parquet").to_pydict() == {"x": [1, 3, 7], "s": ["ab"] * 3}
+
+
+def test_a_damaged_directory_is_an_error(tmp_path: Path) -> None:
+    """pyarrow ends the process for some of these, so another one tries them."""
+    pq.write_table(pa.table({"x": [1, 2, 3], "s": ["a", None, "b"]}), tmp_path / "x.parquet")
+    code = """if True:
+        import sys
+        from pathlib import Path
+        from dmlgpu.cli.console import CommandError
+        from dmlgpu.cli.parquet_files import table_bytes, whole_bytes
+
+        whole = Path("x.parquet").read_bytes()
+        size = int.from_bytes(whole[-8:-4], "little")
+        refused = 0
+        for size_of in table_bytes, whole_bytes:
+            for place in range(len(whole) - 8 - size, len(whole) - 8):
+                damaged = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+                Path("y.parquet").write_bytes(damaged)
+                try:
+                    size_of(Path("y.parquet"))
+                except CommandError:
+                    refused += 1
+        print(refused > 0)
+    """
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
 def test_every_truncation_is_an_error(run: Run) -> None:

@@ -143,6 +143,7 @@ def table_bytes(path: Path) -> int:
         If it cannot be read.
     """
     with _opened(path) as file:
+        _check_groups(path, file)
         return sum(size for size, _ in _groups(path, file))
 
 
@@ -162,6 +163,7 @@ def whole_bytes(path: Path, only: Sequence[str] | None = None) -> int:
         If it cannot be read, or has no such columns.
     """
     with _opened(path) as file:
+        _check_groups(path, file)
         schema, rows = file.schema_arrow, file.metadata.num_rows
         size = os.stat(path).st_size + sum(size for size, _ in _groups(path, file))
         for i in _numeric(path, schema, chosen_columns(path, schema.names, only), only is not None):
@@ -172,8 +174,19 @@ def whole_bytes(path: Path, only: Sequence[str] | None = None) -> int:
         return size
 
 
+def _check_groups(path: Path, file: Any) -> None:
+    """Raise CommandError if what the file says of a row group is damaged.
+
+    pyarrow ends the process where it finds that out while it is asked for nothing but that. Where it reads cells it
+    raises an exception, so one row of each row group is read.
+    """
+    with _saying(path):
+        for group in range(file.metadata.num_row_groups):
+            next(file.iter_batches(1, row_groups=[group], use_threads=False), None)
+
+
 def _groups(path: Path, file: Any) -> list[tuple[int, int]]:
-    """Return how many bytes each row group takes in memory, about, and its rows."""
+    """Return how many bytes each row group takes in memory, about, and its rows, of a file that was checked."""
     metadata = file.metadata
     leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
     widths = [_width(leaf) for leaf in leaves]
@@ -258,7 +271,10 @@ def _saying(path: Path) -> Iterator[None]:
 
 @contextmanager
 def open_blocks(path: Path, memory: int, only: Sequence[str] | None, missing: str | None) -> Iterator[Blocks]:
-    """Open a .parquet file to read some rows at a time, for so many bytes of memory; else as `read_table`."""
+    """Open a .parquet file to read some rows at a time, for so many bytes of memory; else as `read_table`.
+
+    `table_bytes` has been asked before: it finds damage that pyarrow would end the process for here.
+    """
     with _opened(path) as file:
         yield _ParquetBlocks(path, file, memory, only, missing)
 
