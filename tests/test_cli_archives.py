@@ -63,10 +63,11 @@ def test_every_truncation_is_an_error(tmp_path: Path) -> None:
             read_archive(tmp_path / "b.npz")
 
 
-@pytest.mark.parametrize("compressed", [False, True])
-def test_a_changed_byte_is_an_error_or_changes_nothing(tmp_path: Path, compressed: bool) -> None:
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_changed_byte_is_an_error_or_changes_nothing(tmp_path: Path, compression: int) -> None:
     x = np.random.default_rng(1).random(20)
-    (np.savez_compressed if compressed else np.savez)(tmp_path / "a.npz", a=x)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", compression) as made, made.open("a.npy", "w") as member:
+        np.save(member, x)
     whole = (tmp_path / "a.npz").read_bytes()
     refused = 0
     for place in range(len(whole)):
@@ -78,7 +79,7 @@ def test_a_changed_byte_is_an_error_or_changes_nothing(tmp_path: Path, compresse
                 warnings.simplefilter("ignore")  # such as of a flag that nobody knows
                 found = read_archive(tmp_path / "b.npz")
         except CommandError as error:
-            refused += str(error).startswith(str(tmp_path / "b.npz"))
+            refused += str(tmp_path / "b.npz") in str(error)
         else:
             assert [bits(array) for array in found.arrays.values()] == [bits(x)], place
     assert refused > x.nbytes

@@ -23,7 +23,19 @@ from .replacement import replacing
 if TYPE_CHECKING:
     from .stream import Task
 
+try:
+    from lzma import LZMAError
+except ImportError:  # of a Python that was built without it; then zipfile says so for a member that needs it
+
+    class LZMAError(Exception):  # type: ignore[no-redef]
+        """Nothing raises this."""
+
+
 __all__ = ["Archive", "archive_bytes", "read_archive", "stream_archive", "write_archive"]
+
+
+_DAMAGE = (zipfile.BadZipFile, zlib.error, LZMAError, EOFError, NotImplementedError, RuntimeError, ValueError)
+"""What zipfile raises where an archive is not what it says."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +163,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         try:
             with zipfile.ZipFile(content) as archive:
                 yield archive
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        except _DAMAGE as error:
             if isinstance(error, DmlGpuError):
                 raise
             if isinstance(error.__context__, OSError):  # which zipfile takes for another kind of file
