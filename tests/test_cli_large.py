@@ -300,6 +300,17 @@ def test_a_changed_input_is_refused(run: Run, left: Path, tmp_path: Path, change
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
+@pytest.mark.parametrize("row", [0, -1])
+def test_another_input_of_the_same_size_and_time_is_refused(run: Run, left: Path, row: int) -> None:
+    x, status = columns(), os.stat("x.npy")
+    x[row] += 1
+    np.save("x.npy", x)
+    os.utime("x.npy", ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert os.stat("x.npy").st_size == status.st_size
+    assert "its input has changed since; leave --resume out" in one_line(run(*SCAN, "--resume").err)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
 def test_another_treatment_of_subnormal_numbers_is_refused(
     run: Run, left: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

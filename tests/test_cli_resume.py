@@ -194,6 +194,21 @@ def test_a_changed_input_is_refused(run: Run, device: dmlgpu.Device, change: str
     assert leftovers(Path()) == []
 
 
+@pytest.mark.parametrize(("before", "after"), [(b"\n1,", b"\n2,"), (b",n29999\n", b",n29998\n")])
+def test_another_input_of_the_same_size_and_time_is_refused(
+    run: Run, device: dmlgpu.Device, before: bytes, after: bytes
+) -> None:
+    stopped(run, 4, *SCAN)
+    status = os.stat("x.csv")
+    Path("x.csv").write_bytes(CONTENT.replace(before, after, 1))
+    os.utime("x.csv", ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert os.stat("x.csv").st_size == status.st_size
+    assert "its input has changed since; leave --resume out" in one_line(run(*SCAN, "--resume").err)
+    Path("x.csv").write_bytes(CONTENT)
+    os.utime("x.csv", ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert percent(run(*SCAN, "--resume").err) > 0
+
+
 def test_another_treatment_of_subnormal_numbers_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped(run, 4, *SCAN)
     monkeypatch.setattr(dmlgpu.Device, "subnormals", lambda self: {"sum": None})

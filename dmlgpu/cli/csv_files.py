@@ -28,7 +28,7 @@ from .csv_numbers import usual_columns
 from .csv_text import BLOCK, BOM, LONGEST_LINE, Source, UnusualError, content_of, not_utf8, wide_encoding
 from .numerals import CODE, NUMBER, Error, Pattern, floats_of, numbers_of, other_than_number, shown, texts_of, too_wide
 from .pipeline import reading_ahead
-from .raw_files import RawFile, reading, trying_to
+from .raw_files import RawFile, fingerprint, reading, trying_to
 from .table import Column, Dialect, Table, chosen_columns
 from .table_stream import Cells, Place, Sink, Text, Writer
 
@@ -293,8 +293,9 @@ class _CsvBlocks:
     def __init__(
         self, path: Path, file: RawFile, most: int, header: Header, only: Sequence[str] | None, missing: str | None
     ) -> None:
-        status = os.fstat(file.fileno())
-        self.path, self.size, self.fingerprint = path, status.st_size, (status.st_size, status.st_mtime_ns)
+        self.path, self.size = path, os.fstat(file.fileno()).st_size
+        with trying_to("read", path):
+            self.fingerprint = fingerprint(file)
         self._file, self._most, self._missing = file, most, missing
         self._named = only is not None
         self.rows = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import os
 import stat
@@ -23,6 +24,7 @@ __all__ = [
     "check_input",
     "close_quietly",
     "filled",
+    "fingerprint",
     "flush_file",
     "reading",
     "standard_output",
@@ -206,6 +208,21 @@ def filled(file: Any, data: memoryview) -> int:
     while done < len(data) and (got := file.readinto(data[done : done + _READ_AT_ONCE])):
         done += got
     return done
+
+
+def fingerprint(file: RawFile) -> list[int | str]:
+    """Return what tells a file from others: its size, its time, and a digest of its first and last bytes.
+
+    Files that were copied or restored can have the same time, and those of a series have the same size.
+    """
+    status, position = os.fstat(file.fileno()), file.seek(0, os.SEEK_CUR)
+    digest = hashlib.sha256()
+    for place in 0, max(0, status.st_size - _READ_AT_ONCE):
+        file.seek(place)
+        content = bytearray(_READ_AT_ONCE)
+        digest.update(content[: filled(file, memoryview(content))])
+    file.seek(position)
+    return [status.st_size, status.st_mtime_ns, digest.hexdigest()]
 
 
 # Output

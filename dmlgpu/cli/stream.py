@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -22,7 +21,7 @@ from ..planning.windows import TILE
 from .console import CommandError, Progress, note, unwritable
 from .npy_files import NpyHeader, check_bools, check_length, read_header
 from .pipeline import reading_ahead, writing_behind
-from .raw_files import AT_ONCE, STANDARD, RawFile, filled, reading, standard_output, trying_to
+from .raw_files import AT_ONCE, STANDARD, RawFile, filled, fingerprint, reading, standard_output, trying_to
 from .records import Keeper, Output, Record
 from .replacement import continuing
 
@@ -337,9 +336,12 @@ class _Job:
 
     def fingerprint(self, file: RawFile) -> dict[str, Any]:
         """Return what must be the same for a process that goes on."""
-        status = os.fstat(file.fileno())
+        found: list[int | str] = []
+        if self.source != STANDARD:  # with which no process goes on
+            with trying_to("read", self.source):
+                found = fingerprint(file)
         return {
-            "input": [status.st_size, status.st_mtime_ns, str(self.header.dtype)],
+            "input": [*found, str(self.header.dtype)],
             "output": [str(self.dtype), self._is_fortran, list(self.shape)],
             "options": dict(self.task.options),
         }

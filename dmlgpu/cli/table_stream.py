@@ -95,13 +95,13 @@ class Text(Blocks, Protocol):
 
     Attributes
     ----------
-    fingerprint : tuple of int
+    fingerprint : list of int or str
         What changes when the file does.
     most_bytes : int
         So many that no text of a table like this one with other numbers is longer.
     """
 
-    fingerprint: tuple[int, int]
+    fingerprint: list[int | str]
     most_bytes: int
 
 
