@@ -232,3 +232,21 @@ class TestBadInput:
         status, out, err = process(*command.split(), folder=tmp_path)
         assert (status, out) == (2, "")
         one_line(err)
+
+
+@pytest.mark.parametrize(
+    ("missing", "problem"),
+    [
+        ("99999999999999999999", "99999999999999999999 does not fit in 64 bits"),
+        ("1e-999", "1e-999 is too small for float64"),
+        ("1e999", "1e999 is beyond float64"),
+    ],
+)
+@pytest.mark.parametrize("is_large", [False, True])
+def test_errors_in_empty_cells_name_the_option(
+    run: Run, monkeypatch: pytest.MonkeyPatch, missing: str, problem: str, is_large: bool
+) -> None:
+    monkeypatch.setattr("dmlgpu.cli.operators._is_large", lambda *_: is_large)
+    Path("x.csv").write_text("a,b\n1,\n,2\n")
+    err = one_line(run("cumsum", "x.csv", "-o", "y.csv", "--missing", missing).err)
+    assert f"column a: the cell is empty, and --missing {missing}: {problem}" in err

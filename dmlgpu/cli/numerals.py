@@ -103,6 +103,7 @@ def numbers_of(cells: Any, error: Error, named: bool, missing: str | None) -> ND
         empty = compute.equal(compute.utf8_trim(cells, " \t"), "")
         cells = compute.if_else(empty, missing, cells)
         are_numbers = compute.or_(are_numbers, empty)
+        error = _of_missing(error, empty, missing)
     row = compute.index(are_numbers, False).as_py()
     if row >= 0:
         raise error(row, _not_a_number(cells[row].as_py()))
@@ -111,11 +112,21 @@ def numbers_of(cells: Any, error: Error, named: bool, missing: str | None) -> ND
     return _floats(cells, error)
 
 
+def _of_missing(error: Error, empty: Any, missing: str) -> Error:
+    """Have errors in cells that are empty say which option their number is from."""
+
+    def made(row: int, problem: str) -> CommandError:
+        return error(row, f"the cell is empty, and --missing {missing}: {problem}" if empty[row].as_py() else problem)
+
+    return made
+
+
 def floats_of(cells: Any, error: Error, missing: str | None) -> NDArray[np.float64]:
     """Convert cells, all of which are numbers or empty, to float64, also where all are integers."""
     if missing is not None:
         empty = pyarrow.compute.equal(pyarrow.compute.utf8_trim(cells, " \t"), "")
         cells = pyarrow.compute.if_else(empty, missing, cells)
+        error = _of_missing(error, empty, missing)
     return _floats(cells, error)
 
 
