@@ -161,6 +161,10 @@ BAD = {
         "cumsum null.parquet --missing 1e400",
         "--missing 1e400: null.parquet, column x has the type double, which has no such number; give another",
     ),
+    "missing that is too small": (
+        "cumsum null.parquet --missing 1e-999",
+        "--missing 1e-999: null.parquet, column x has the type double, which has no such number; give another",
+    ),
     "column of text": ("cumsum words.parquet --columns k", "column k: its type is string, not one of numbers; leave"),
     "rounding bool": (
         "round flags.parquet --columns f",

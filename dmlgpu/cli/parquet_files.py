@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +24,8 @@ from .table_stream import Blocks, Cells, Place, Sink, Writer
 
 __all__ = ["open_blocks", "read_table", "table_bytes", "whole_bytes", "write_table"]
 
+_NONZERO = re.compile(r"[^eE]*[1-9]")
+"""What numbers begin with that are not 0, however small they are."""
 _BUFFER_BYTES = 1 << 16
 """Of a column of a row group that pyarrow reads at a time."""
 
@@ -100,7 +103,7 @@ def _value(path: Path, name: str, kind: Any, missing: str) -> Any:
         if pyarrow.types.is_floating(kind):
             with np.errstate(over="ignore"):
                 value = np.dtype(kind.to_pandas_dtype()).type(missing)
-            if np.isinf(value) and "inf" not in missing.lower():
+            if (np.isinf(value) and "inf" not in missing.lower()) or (value == 0 and _NONZERO.match(missing)):
                 raise OverflowError
             return pyarrow.scalar(value, kind)
         if pyarrow.types.is_boolean(kind) and int(missing) not in (0, 1):
