@@ -259,6 +259,27 @@ def test_empty_row_groups_among_others(
     assert pq.read_table("y.parquet").to_pydict() == {"x": [1, 3, 7], "s": ["ab"] * 3}
 
 
+@pytest.mark.parametrize("is_large", [False, True])
+@pytest.mark.parametrize("options", [(), ("--include-initial",)])
+def test_what_is_said_of_columns_stays(
+    run: Run, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], is_large: bool
+) -> None:
+    fields = [
+        pa.field("x", pa.int32(), nullable=False, metadata={"unit": "mm"}),
+        pa.field("s", pa.string(), nullable=False, metadata={"of": "names"}),
+        pa.field("t", pa.string()),
+    ]
+    schema = pa.schema(fields, {"of": "somebody"})
+    pq.write_table(pa.table({"x": [1, 2], "s": ["a", "b"], "t": ["c", None]}, schema), "x.parquet")
+    monkeypatch.setattr(operators, "_is_large", lambda *_: is_large)
+    assert run("cumsum", "x.parquet", "-o", "y.parquet", "--memory", "1MiB", *options).status == 0
+    old, new = pq.read_schema("x.parquet"), pq.read_table("y.parquet")
+    expected = [old.field("x").with_type(pa.int64()), old.field("s").with_nullable(bool(options)), old.field("t")]
+    assert new.schema.equals(pa.schema(expected, old.metadata), check_metadata=True)
+    assert new["x"].to_pylist() == [0, 1, 3][not options :]
+    assert new["s"].to_pylist() == [None, "a", "b"][not options :]
+
+
 def test_a_damaged_directory_is_an_error(tmp_path: Path) -> None:
     """pyarrow ends the process for some of these, so another one tries them."""
     pq.write_table(pa.table({"x": [1, 2, 3], "s": ["a", None, "b"]}), tmp_path / "x.parquet")

@@ -383,7 +383,7 @@ class _CsvBlocks:
         dialect = self._dialect if head else replace(self._dialect, mark=False)
         rows = _Rows(file, dialect, self._names if self._header and head else None, quoted)
         yield lambda columns: rows.write(
-            [texts_of(cells) if isinstance(cells, np.ndarray) else cells.to_pylist() for cells in columns]
+            [texts_of(cells) if isinstance(cells, np.ndarray) else cells.fill_null("").to_pylist() for cells in columns]
         )
 
     def _sources(self, place: Place) -> Iterator[tuple[int, Source, list[Any]]]:

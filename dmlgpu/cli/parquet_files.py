@@ -63,7 +63,7 @@ def read_table(path: Path, only: Sequence[str] | None = None, missing: str | Non
     taken = _numeric(path, table.schema, chosen, only is not None)
     for i, (name, cells) in enumerate(zip(names, table.columns, strict=True)):
         columns.append(Column(name, _numbers(path, name, cells, missing) if i in taken else cells))
-    return Table(tuple(columns), header=True, dialect=Dialect(metadata=table.schema.metadata))
+    return Table(tuple(columns), header=True, dialect=Dialect(schema=table.schema))
 
 
 def _numeric(path: Path, schema: Any, chosen: set[int], named: bool) -> list[int]:
@@ -323,13 +323,11 @@ class _ParquetBlocks:
     @contextmanager
     def writer(self, file: Sink, types: Mapping[int, np.dtype[Any]], *, head: bool, identity: bool) -> Iterator[Writer]:
         """Return what writes a table like this one, whose columns of numbers have other types."""
-        schema = pyarrow.schema(
-            [
-                pyarrow.field(name, pyarrow.from_numpy_dtype(types[i]) if i in types else self._schema.types[i])
-                for i, name in enumerate(self._schema.names)
-            ],
-            self._schema.metadata,
-        )
+        fields = [
+            field.with_type(pyarrow.from_numpy_dtype(types[i])) if i in types else _with_gaps(field, gaps=identity)
+            for i, field in enumerate(self._schema)
+        ]
+        schema = pyarrow.schema(fields, self._schema.metadata)
         pending: list[Any] = []
 
         def flush() -> None:
@@ -361,7 +359,20 @@ def write_table(file: IO[bytes], table: Table) -> None:
         else pyarrow.array(np.ascontiguousarray(column.numbers))
         for column in table.columns
     ]
-    made = pyarrow.Table.from_arrays(arrays, [column.name for column in table.columns])
+    old = table.dialect.schema
+    if old is None:
+        made = pyarrow.Table.from_arrays(arrays, [column.name for column in table.columns])
+    else:
+        fields = [
+            field.with_type(cells.type) if column.numbers is not None else _with_gaps(field, gaps=cells.null_count > 0)
+            for field, column, cells in zip(old, table.columns, arrays, strict=True)
+        ]
+        made = pyarrow.Table.from_arrays(arrays, schema=pyarrow.schema(fields, old.metadata))
     sink = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(made.replace_schema_metadata(table.dialect.metadata), sink, write_page_checksum=True)
+    pyarrow.parquet.write_table(made, sink, write_page_checksum=True)
     file.write(sink.getvalue())
+
+
+def _with_gaps(field: Any, *, gaps: bool) -> Any:
+    """Return what a column that is kept is like, which may be empty in the row that --include-initial adds."""
+    return field.with_nullable(True) if gaps else field

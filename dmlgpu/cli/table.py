@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,14 +27,14 @@ class Dialect:
         What ends lines.
     mark : bool
         Whether the file begins with a byte order mark, which spreadsheets ask for.
-    metadata : mapping of bytes to bytes, optional
-        What a .parquet file says besides its columns, such as which of them is pandas' index.
+    schema : pyarrow.Schema, optional
+        What a .parquet file says of its columns, and besides them, such as which of them is pandas' index.
     """
 
     delimiter: str = ","
     line_end: str = "\n"
     mark: bool = False
-    metadata: Mapping[bytes, bytes] | None = None
+    schema: Any = None
 
 
 @dataclass(frozen=True)

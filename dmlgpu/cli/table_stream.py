@@ -310,8 +310,7 @@ class _Work:
             if i in self.types:
                 row.append(np.full(1, initial, self.types[i]))
             else:
-                gap = pyarrow.nulls(1, cells.type) if cells.type != pyarrow.string() else pyarrow.array([""])
-                row.append(pyarrow.chunked_array([gap]))
+                row.append(pyarrow.chunked_array([pyarrow.nulls(1, cells.type)]))
         return row
 
 
