@@ -284,6 +284,14 @@ class TestCommand:
         assert tuned.stored_tuning(device.description) == DEFAULTS
         assert tuned.read_file(cache) == {}
 
+    def test_forget_where_nothing_was_kept(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(tuned, "tuning_file", lambda: tmp_path / "dmlgpu" / "tuning.json")
+        assert main(["tune", "--forget"]) == 0
+        assert "nothing was kept of " in capsys.readouterr().out
+        assert list(tmp_path.iterdir()) == []
+
     def test_a_folder_that_cannot_be_written_to(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:

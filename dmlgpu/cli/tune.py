@@ -50,14 +50,12 @@ def run(arguments: Namespace) -> int:
     from ..runtime.device import resolve_device
     from ..runtime.tuned import is_off
 
+    if arguments.forget:
+        return _forget(resolve_device(arguments.device))
     path = _writable_file()
     if is_off():
         note("DMLGPU_TUNING=off is set: what is kept counts once it is not")
     device = resolve_device(arguments.device)
-    if arguments.forget:
-        _write(path, device, None, None)
-        say(f"forgot what was measured of {device.summary}: {one_line(path)}")
-        return 0
     clock = Clock(device)
     if clock.reason is not None:
         note(clock.reason)
@@ -76,6 +74,19 @@ def run(arguments: Namespace) -> int:
     for line in columns([(one.threshold, one.meaning) for one in QUESTIONS if one.software == device.limits.software]):
         say(line)
     say(f"\nwrote {one_line(path)}; DMLGPU_TUNING=off leaves it out")
+    return 0
+
+
+def _forget(device: Device) -> int:
+    """Remove what was kept of a device, if anything was."""
+    from ..runtime.tuned import tuning_file
+
+    path = tuning_file()
+    if path is None or not path.exists():
+        say(f"nothing was kept of {device.summary}")
+        return 0
+    _write(_writable_file(), device, None, None)
+    say(f"forgot what was measured of {device.summary}: {one_line(path)}")
     return 0
 
 
