@@ -66,8 +66,10 @@ def check_sizes(sizes: Sequence[int], argument: str = "x") -> None:
         )
     count = math.prod(sizes)
     if count > MAX_ELEMENTS:
+        shape = shown(tuple(sizes))
+        subject = f"shape {shape} has" if argument == "shape" else f"{argument} has shape {shape} with"
         raise ArgumentError(
-            f"{argument} has shape {shown(tuple(sizes))} with {shown(count)} elements; at most 2^32-1 are supported: "
+            f"{subject} {shown(count)} elements; at most 2^32-1 are supported: "
             "scan it in pieces with dmlgpu.Scan, or work on it in parts"
         )
     if not count and math.prod(size for size in sizes if size) > MAX_ELEMENTS:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,7 @@ BAD = {
     "unknown option": ("cumsum v.npy --frob", "unrecognized arguments: --frob"),
     "abbreviated option": ("cumsum v.npy --rev", "unrecognized arguments: --rev"),
     "option of another command": ("round v.npy --exclusive", "unrecognized arguments: --exclusive"),
+    "help for an option of another command": ("cumprod v.npy --monotone", "(see 'dmlgpu cumprod --help')"),
     "axis that is no integer": ("cumsum v.npy --axis 1.5", "argument --axis: invalid int value: '1.5'"),
     "axis too high": ("cumsum m.npy --axis 2", "axis 2 is out of range for an array of 2 dimensions"),
     "axis too low": ("cumsum m.npy --axis -3", "axis -3 is out of range"),
@@ -250,3 +253,21 @@ def test_errors_in_empty_cells_name_the_option(
     Path("x.csv").write_text("a,b\n1,\n,2\n")
     err = one_line(run("cumsum", "x.csv", "-o", "y.csv", "--missing", missing).err)
     assert f"column a: the cell is empty, and --missing {missing}: {problem}" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [(["cumsum", ""], "INPUT is empty"), (["cumsum", "x.npy", "-o", ""], "-o is empty")]
+)
+def test_a_name_without_characters(run: Run, words: list[str], said: str) -> None:
+    assert f"{said}: give the name of a file" in one_line(run(*words).err)
+
+
+@pytest.mark.parametrize("length", [7, 100, 140])
+def test_messages_name_standard_input(tmp_path: Path, length: int) -> None:
+    np.save(tmp_path / "x.npy", np.ones(10))
+    (tmp_path / "x.npy").write_bytes((tmp_path / "x.npy").read_bytes()[:length])
+    with (tmp_path / "x.npy").open("rb") as file:
+        done = subprocess.run(
+            [sys.executable, "-m", "dmlgpu", "cumsum", "-"], stdin=file, capture_output=True, text=True, check=False
+        )
+    assert one_line(done.stderr).startswith("dmlgpu: error: standard input is ")

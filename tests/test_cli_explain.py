@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -91,3 +92,20 @@ def test_bad_input_is_one_sentence(arguments: tuple[str, ...], says: str, capsys
     assert err.startswith("dmlgpu: error: ")
     assert err.count("\n") == 1
     assert says in err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("explain cumsum --shape 3 --mode toward_zero", "--mode is for round, and cumsum rounds nothing to integers"),
+        ("export cumprod --shape 3 -o made --mode half_even", "--mode is for round, and cumprod rounds nothing"),
+        ("explain cumsum --shape 2^40", "error: shape (1099511627776,) has 1099511627776 elements; at most 2^32-1"),
+    ],
+)
+def test_what_fits_no_operator(
+    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words.split()) == 2
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -178,7 +178,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         command = commands.add_parser(name, help=summary, formatter_class=raw, allow_abbrev=False)
         if name == given:  # the others' modules stay out: they cost time to import
             _add_command(command, module)
-    arguments = parser.parse_args(argv)
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:  # the help of the command lists what it takes
+        commands.choices.get(arguments.command, parser).error(f"unrecognized arguments: {' '.join(unknown)}")
     if arguments.command is None:
         parser.print_help()
         parser.exit()

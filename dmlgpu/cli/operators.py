@@ -297,6 +297,8 @@ def _missing(text: str) -> str:
 
 def run(arguments: Namespace) -> int:
     """Run ``cumsum``, ``cumprod`` or ``round`` and return the exit status."""
+    if "" in (arguments.input, arguments.output):  # which is a folder to Path
+        raise CommandError(f"{'-o' if arguments.input else 'INPUT'} is empty: give the name of a file")
     source = Path(arguments.input)
     target = None if arguments.output is None else Path(arguments.output)
     kind = input_format(source)
@@ -629,13 +631,17 @@ def add_problem(parser: ArgumentParser) -> None:
     parser.add_argument("--precision", choices=("default", "compensated"), default="default", help="of sums of float32")
     parser.add_argument("--monotone", action="store_true", help="have the largest sum so far as each result")
     _add_mode(parser)
+    parser.set_defaults(mode=None)  # so that one sees whether it is given
     parser.add_argument("--in-place", action="store_true", help="results take the places of elements")
 
 
 def problem_given(arguments: Namespace) -> dict[str, Any]:
     """Return the arguments of `add_problem` by the names that `dmlgpu.explain` gives them."""
-    names = ("operator", "shape", "axis", "exclusive", "reverse", "precision", "monotone", "mode", "in_place")
-    return {"dtype": arguments.type, **{name: getattr(arguments, name) for name in names}}
+    names = ("operator", "shape", "axis", "exclusive", "reverse", "precision", "monotone", "in_place")
+    if arguments.mode is not None and arguments.operator != "round":
+        raise CommandError(f"--mode is for round, and {arguments.operator} rounds nothing to integers: leave it out")
+    mode = arguments.mode or next(iter(MODES))
+    return {"dtype": arguments.type, "mode": mode, **{name: getattr(arguments, name) for name in names}}
 
 
 def _shape(text: str) -> tuple[int, ...]:

@@ -256,6 +256,11 @@ def writing(target: Path) -> Iterator[None]:
         raise CommandError(f"cannot write {target}: {error.strerror or error}") from error
 
 
+def _named(source: Path) -> str:
+    """Return what messages call an input."""
+    return "standard input" if source == STANDARD else str(source)
+
+
 @contextmanager
 def _spool() -> Iterator[RawFile]:
     """Give a file without a name, for what is not read or written in its order."""
@@ -297,7 +302,7 @@ def _spooled(opened: ExitStack, source: Path, file: RawFile | IO[bytes], header:
         with trying_to("read", source):
             piece = file.read(min(left, AT_ONCE))
         if not piece:
-            raise CommandError(f"{source} is damaged or truncated: it ends {counted(left, 'byte')} early")
+            raise CommandError(f"{_named(source)} is damaged or truncated: it ends {counted(left, 'byte')} early")
         spool.write(piece)
         left -= len(piece)
     spool.seek(0)
@@ -401,7 +406,8 @@ class _Job:
             self._file.seek(offset)
         if (done := filled(self._file, data)) < len(data):
             raise CommandError(
-                f"{self.source} is damaged or truncated: it ends {counted(len(data) - done, 'byte')} early, or more"
+                f"{_named(self.source)} is damaged or truncated: it ends {counted(len(data) - done, 'byte')} early, or "
+                "more"
             )
         self._position = offset + done
 
