@@ -399,7 +399,7 @@ def test_a_pipe_that_ends_early(tmp_path: Path, columns: int) -> None:
     content = (tmp_path / "x.npy").read_bytes()[:-5]
     status, err = piped(tmp_path, "cumsum", "-", "-o", "y.npy", "--axis", "0", "--memory", "1MiB", content=content)
     assert status == 2
-    assert re.search(r"- is damaged or truncated: it ends 5 bytes early", one_line(err))
+    assert re.search(r"standard input is damaged or truncated: it ends 5 bytes early", one_line(err))
     assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
 
 
