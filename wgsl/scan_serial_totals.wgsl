@@ -56,8 +56,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
                 largest = max(largest, largest_of_extent(all));
                 smallest = min(smallest, all.smallest);
             } else {
-                // What a run repeats behind its end can only make the bound more careful.
-                largest_r = max(largest_r, largest_of_run(r, FANOUT));
+                largest_r = max(largest_r, largest_of_run(r, members));
+                let results = results_of_run(progress.has_q, progress.q, r);
+                largest = max(largest, largest_of_run(results, members));
             }
             // Of whole tiles: nothing comes behind the last one, which alone may have fewer elements.
             class_word = join_classes(class_word, class_bits_of_run(items));
@@ -67,9 +68,6 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         h = next_h;
         next_h = close_run(i >> RUN_SHIFT, &progress);
         place += FANOUT * params.input_axis_stride;
-    }
-    if (EXCEPTIONS && !product) {
-        largest = largest_of_sums(largest_r);
     }
     let word = tile_word(here.slice, here.tile);
     set_tile_accumulator(here.slice, here.tile, TILE_TOTAL, progress.p);

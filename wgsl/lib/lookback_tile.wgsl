@@ -62,7 +62,9 @@ fn measure_tile(lane: u32, count: u32) {
         atomicXor(&class_xor, class_word & IS_NEGATIVE);
     }
     if (!product && lane == 0u) {
-        atomicStore(&largest, largest_of_sums(atomicLoad(&largest_r)));
+        // h and p are sums of up to 16 and 256 runs' totals, and results of three such values.
+        let beyond_r = (atomicLoad(&largest_r) >> EXPONENT_SHIFT) + 10u;
+        atomicStore(&largest, min(beyond_r << EXPONENT_SHIFT, INFINITE));
     }
     workgroupBarrier();
 }

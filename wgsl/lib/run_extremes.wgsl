@@ -21,9 +21,3 @@ fn largest_of_run(run: Run, count: u32) -> u32 {
     result = max(result, select(0u, magnitude(run[15]), 15u < count));
     return result;
 }
-
-// What no result of a sum's tile exceeds in magnitude, by the largest magnitude of an r: h and p are sums of up to 16
-// and 256 runs' totals, and results of three such values.
-fn largest_of_sums(largest_r: u32) -> u32 {
-    return min(((largest_r >> EXPONENT_SHIFT) + 10u) << EXPONENT_SHIFT, INFINITE);
-}

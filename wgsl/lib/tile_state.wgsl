@@ -31,9 +31,9 @@ fn carry_before(slice: u32) -> Carry {
 }
 
 // The words of a tile. The first pass leaves its total; the p, h and r that make its last result; the largest
-// magnitude of a result without what comes before the tile (of a sum a bound of it), and of r; its class; and for a
-// product the smallest magnitude of such a result. lib/tile_bases.wgsl replaces p and h by base, which the results
-// begin with, and end, the last result.
+// magnitude of a result without what comes before the tile, and of r; its class; and for a product the smallest
+// magnitude of such a result. lib/tile_bases.wgsl replaces p and h by base, which the results begin with, and end, the
+// last result.
 const TILE_WORDS = 12u;
 const TILE_TOTAL = 0u;
 const TILE_P = 2u;
