@@ -12,7 +12,6 @@ import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from ..errors import counted
+from ..sections import Section
 from .console import CommandError
 from .raw_files import RawFile
 from .table import Dialect
@@ -340,11 +340,11 @@ class Pieces:
     def __init__(self, file: RawFile, look: Callable[[bytes, int], None]) -> None:
         self._file, self._look = file, look
         self._rest = b""
-        self._lock, self._ended = Lock(), False
+        self._section, self._ended = Section(), False
 
     def read(self, size: int = BLOCK) -> memoryview | bytes:
         """Return the next piece, of no more bytes; none at the end."""
-        with self._lock:
+        with self._section:
             while not self._ended:
                 if len(self._rest) >= size:
                     raise UnusualError
@@ -363,5 +363,5 @@ class Pieces:
 
     def end(self) -> None:
         """Read nothing more."""
-        with self._lock:
+        with self._section:
             self._ended = True

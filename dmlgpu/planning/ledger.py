@@ -30,8 +30,8 @@ SUBGROUP = 32
 """Lanes that access memory together: a warp of NVIDIA's, a wave32 of AMD's, a SIMD-group of Apple's."""
 SECTOR_BYTES = 32
 _WORD_BYTES = 4
-_VECTORS: Final = (("quads", QUAD_BYTES), ("pairs", 8))
-"""The bytes of an access by what a slot's piece ends with."""
+_VECTORS: Final = {"quads": QUAD_BYTES, "pairs": 2 * _WORD_BYTES}
+"""The bytes of an access by the piece in <output>, where that is not a word."""
 _BLOCK = 256
 _FEW_SPANS = 4
 """At which scan_lookback looks at first."""
@@ -529,7 +529,7 @@ class _Surroundings:
     def _accesses(self, tensor: str) -> Iterator[tuple[list[int], int]]:
         """Yield for each access the lanes' places in bytes, and how many bytes a lane wants of it."""
         slots, itemsize = self.work.slots, 1 << self.work.constants[f"{tensor}_log2_bits"] >> 3
-        unit = next((size for end, size in _VECTORS if slots[tensor].endswith(end)), _WORD_BYTES)
+        unit = _VECTORS.get(slots["output"], _WORD_BYTES)
         across = _across(self.work)
         # By vectors along the slice, by an element, or by adjacent slices.
         step = QUAD_BYTES // itemsize if unit == QUAD_BYTES and across == 1 else 1
