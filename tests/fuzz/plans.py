@@ -155,7 +155,7 @@ def _run(device: Device, given: Input, plan: Plan, limits: Limits, source: Layou
                 device.upload(buffer, 0, one)
             buffers = memory[0].gpu_buffer, memory[-1].gpu_buffer
             scratch = _scratch(device, plan.state_bytes)
-            device._executor.run(plan, *buffers, limits.dispatch_elements, scratch=scratch)
+            device._executor.run(plan, *buffers, limits.dispatch_elements, scratch=(scratch, 0))
             for one, buffer in zip(after, memory, strict=True):
                 device.download(buffer, 0, one)
             if scratch is not None:
