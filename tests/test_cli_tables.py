@@ -568,7 +568,12 @@ class TestUsualColumns:
             (bits(column), column.dtype) if isinstance(column, np.ndarray) else column.to_pylist() for column in cells
         ]
 
-    @settings(deadline=None, max_examples=2000)
+    def test_a_carriage_return_that_ends_the_header_and_another_line(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.csv"
+        path.write_bytes(b"1\r\r\n1")
+        assert self.found(path, header="yes") == f"{path}, line 2 is blank; remove it"
+
+    @settings(deadline=None, max_examples=1000)
     @given(
         numbers_and_words(),
         st.sampled_from([1, 2, 7, 1 << 17]),

@@ -84,7 +84,7 @@ def _usual(path: Path, file: RawFile, header: Header, only: Sequence[str] | None
     text = file.read(BLOCK)
     size = os.fstat(file.fileno()).st_size
     line = text[: text.find(b"\n") + 1 or size]
-    if len(line) == BLOCK or wide_encoding(text):
+    if len(line) == BLOCK or wide_encoding(text) or b"\r" in line.removesuffix(b"\n").removesuffix(b"\r"):
         raise UnusualError
     try:
         line.decode()
