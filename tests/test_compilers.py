@@ -175,8 +175,8 @@ def draw_pieces(random: Random) -> Iterator[Plan]:
             ScanOptions(reverse=random.random() < 0.5, precision=problem.precision),
         )
         for one_buffer in (False, True):
-            yield plan_piece(sums, limits, one_buffer=one_buffer, carries=None, unfinished=True).plan
-        yield plan_piece(sums.maxima, limits, one_buffer=True, carries=None, unfinished=True).plan
+            yield plan_piece(sums, limits, one_buffer=one_buffer, before=None, unfinished=True).plan
+        yield plan_piece(sums.maxima, limits, one_buffer=True, before=None, unfinished=True).plan
         yield plan_totals(sums, limits).plan
 
 
