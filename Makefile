@@ -15,7 +15,6 @@
 # make test-cuttings N=1000 FIRST=0    N random cuttings of slices from number FIRST on, by dmlgpu.Scan and Dask, on each
 #     device of 'make matrix' (long)
 # make test-tint    every shader and a sample of the cases through Tint, the other compiler of WGSL
-# make test-array-api ARRAY_API_TESTS=FOLDER    the array API's own tests of what dmlgpu has, from a checkout of that suite
 # make gpu-compilers    every pipeline of GPUs through AMD's, NVIDIA's and Direct3D 12's compilers; no GPU is needed (long)
 # make gpu-report    what a GPU gets right and how fast it is, in under eight minutes: two files to send, in build/gpu-report
 #
@@ -42,7 +41,7 @@ ON_SWIFTSHADER := DMLGPU_ADAPTER=SwiftShader VK_DRIVER_FILES=$(CURDIR)/.cache/sw
 ON_MESA25 := DMLGPU_ADAPTER=Vulkan VK_DRIVER_FILES=$(CURDIR)/.cache/mesa25/lavapipe.json \
 	LD_LIBRARY_PATH=$(CURDIR)/.cache/mesa25/usr/lib/$(shell uname -m)-linux-gnu
 
-.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint test-faults test-cuttings test-array-api test-mesa25 \
+.PHONY: demo test test-swiftshader test-opengl test-default-limits test-tint test-faults test-cuttings test-mesa25 \
 	verify-mesa25 test-browser page docs test-dawn-mesa25 matrix fuzz mutation gpu-compilers gpu-report lint setup-demo setup-test swiftshader mesa25 chromium clean
 .NOTPARALLEL:
 
@@ -69,16 +68,6 @@ FAULT_TESTS := tests/test_runtime_faults.py tests/test_cli_faults.py tests/test_
 test-faults: export DMLGPU_TEST_FAULTS := all
 test-faults: setup-test
 	$(VENV_BIN)/python -m pytest $(FAULT_TESTS) $(PYTEST_ARGS)
-
-# Names, signatures, special cases and values. Without warnings: the suite reads the standard's text and warns of its own gaps.
-test-array-api: export PYTHONPATH := $(CURDIR)
-test-array-api: export ARRAY_API_TESTS_MODULE := tests.array_api_namespace
-test-array-api: export ARRAY_API_TESTS_VERSION := 2024.12
-test-array-api: setup-test
-	$(if $(ARRAY_API_TESTS),,$(error ARRAY_API_TESTS is empty: give a checkout of github.com/data-apis/array-api-tests))
-	$(VENV_BIN)/python -m pip install --quiet --requirement $(ARRAY_API_TESTS)/requirements.txt
-	cd $(ARRAY_API_TESTS) && $(CURDIR)/$(VENV_BIN)/python -m pytest -p tests.array_api_real -W ignore --disable-deadline \
-		array_api_tests -k "cumulative_sum or cumulative_prod or round" $(PYTEST_ARGS)
 
 CUTTING_TESTS := tests/test_pieces.py tests/test_dask.py -k "any_cutting or any_chunks"
 N ?= 1000

@@ -1,6 +1,6 @@
 """NumPy's namespace of the Python array API, whose scans and rounding dmlgpu computes on a device.
 
-`test_array_api.py` uses it, and the array API's own suite, `make test-array-api`.
+`test_array_api.py` uses it, and the array API's own suite, which that runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A plugin for the array API's own suite, `make test-array-api`: it draws no complex numbers, which no device has."""
+"""A plugin for the array API's own suite, of `test_array_api.py`: it draws no complex numbers, which no device has."""
 
 from __future__ import annotations
 

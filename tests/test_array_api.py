@@ -1,13 +1,18 @@
 """What the Python array API standard, version 2024.12, says of the functions that dmlgpu has; complex types left out.
 
 Quotations are of https://data-apis.org/array-api/2024.12, from the pages of `cumulative_sum`, `cumulative_prod` and
-`round`, and of the array object. The standard's own suite, which no package index has, is run by `make test-array-api`.
+`round`, and of the array object. The last test runs the standard's own suite, which no package index has.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -122,3 +127,25 @@ def test_attributes_of_arrays(x: Array) -> None:
         assert reference.same_bits(array.T.numpy(), np.ascontiguousarray(x.T))
     assert reference.same_bits(np.from_dlpack(array), x)
     assert array.__dlpack_device__() == (1, 0)  # kDLCPU
+
+
+def test_the_standards_own_suite(tmp_path: Path) -> None:
+    """Names, signatures, special cases and values, on the device; real_dtypes stand for all that are numeric."""
+    with tarfile.open(Path(__file__).parent / "data" / "array_api_tests.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    settings = {
+        "PYTHONPATH": str(Path(__file__).parents[1]),
+        "ARRAY_API_TESTS_MODULE": "tests.array_api_namespace",
+        "ARRAY_API_TESTS_VERSION": xp.__array_api_version__,
+    }
+    # Without warnings: the suite reads the standard's text and warns of its own gaps.
+    options = ["-p", "tests.array_api_real", "-W", "ignore", "--disable-deadline", "--max-examples=1000"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "array_api_tests", "-k", " or ".join(xp.__all__)],
+        cwd=tmp_path,
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+    )
+    assert "= 16 passed, 1364 deselected in " in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0
