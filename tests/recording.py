@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,14 +58,15 @@ def record(
     plan: Plan,
     source: NDArray[np.uint8],
     target: NDArray[np.uint8] | None,
+    alter: Alter = str,
     *,
     tensors: bool = True,
 ) -> Iterator[tuple[Pass, list[Access]]]:
     """Run a plan over the bytes of its buffers, or of its only one; yield each pass with its accesses to storage.
 
-    Without `tensors`, with those to scratch memory alone.
+    Without `tensors`, with those to scratch memory alone. `alter` changes the text of each shader before.
     """
-    for one, notes in _notes(device, plan, source, target, partial(noting, tensors=tensors)):
+    for one, notes in _notes(device, plan, source, target, lambda text: noting(alter(text), tensors=tensors)):
         sites = notes.sites
         yield (
             one,

@@ -31,6 +31,8 @@ from .test_ledger import FAR, GPU, SOFTWARE
 
 _MEET = {"atomicOr", "atomicXor", "atomicAdd", "atomicMin", "atomicMax"}
 """Functions whose order among themselves is of no effect."""
+_READ = {None, "poll", "atomicLoad"}
+"""Those that change nothing; None is a plain read."""
 
 
 class Race(NamedTuple):
@@ -41,24 +43,24 @@ class Race(NamedTuple):
 
 
 def races(accesses: Iterable[Access]) -> Iterator[Race]:
-    """Yield pairs of a write and a later read or write of the same word of `state`, by others, without a barrier.
+    """Yield pairs of accesses to the same word of `state`, by others and without a barrier, of which one is a write.
 
     What is written by `atomicExchange` and polled is a message: the word itself says whether it is there.
     """
-    written: dict[int, list[Access]] = {}
+    earlier: dict[int, list[Access]] = {}
     for access in accesses:
         if access.site.name != "state":
             continue
-        how = access.site.how
-        for before in written.get(access.place, []):
+        how, reads = access.site.how, access.site.how in _READ
+        for before in earlier.get(access.place, []):
             first = before.site.how
             is_same = (before.workgroup, before.lane) == (access.workgroup, access.lane)
             is_ordered = before.workgroup == access.workgroup and before.barriers < access.barriers
-            is_message = how == "poll" and first in {"atomicExchange", *_MEET}
-            if not (is_same or is_ordered or is_message or (how == first and how in _MEET)):
+            is_message = {how, first} <= {"poll", "atomicExchange", *_MEET} and "poll" in (how, first)
+            is_harmless = (reads and first in _READ) or (how == first and how in _MEET)
+            if not (is_same or is_ordered or is_message or is_harmless):
                 yield Race(first, how)
-        if how not in (None, "poll", "atomicLoad"):
-            written.setdefault(access.place, []).append(access)
+        earlier.setdefault(access.place, []).append(access)
 
 
 SHAPES = {
@@ -197,72 +199,88 @@ def test_accesses_to_memory_of_workgroups_are_ordered(
         assert not meetings(used(notes, way)), one.pipeline.kernel
 
 
-def barriers() -> Iterator[tuple[str, int]]:
-    """Yield the barriers of all shaders: their files, and their numbers in these, from 1 on."""
-    for file in sorted(shaders.folder().rglob("*.wgsl")):
-        for number, _ in enumerate(_BARRIER.findall(file.read_text(encoding="utf-8")), 1):
-            yield file.relative_to(shaders.folder()).as_posix(), number
+class Barrier(NamedTuple):
+    """A barrier of a shader: its kind, its file, and its number among those of its kind there, from 1 on."""
+
+    kind: str
+    file: str
+    number: int
 
 
-_BARRIER = re.compile(r"^ *workgroupBarrier\(\);", re.MULTILINE)
+def barriers() -> Iterator[Barrier]:
+    """Yield the barriers of all shaders."""
+    for file, (kind, pattern) in product(sorted(shaders.folder().rglob("*.wgsl")), _BARRIERS.items()):
+        for number, _ in enumerate(pattern.findall(file.read_text(encoding="utf-8")), 1):
+            yield Barrier(kind, file.relative_to(shaders.folder()).as_posix(), number)
+
+
+_BARRIERS = {kind: re.compile(rf"^ *{kind}Barrier\(\);", re.MULTILINE) for kind in ("workgroup", "storage")}
 NOT_NEEDED = {
-    ("lib/tile_bases.wgsl", 1): "the next one also comes between the folds of spans and who reads them",
-    ("scan_repair.wgsl", 1): "all types here put tiles with barriers; float64 on words has none there",
-    ("scan_rows.wgsl", 1): "the same",
-    ("scan_columns.wgsl", 1): "there is no memory of the workgroup: it keeps subgroups together",
-    ("scan_tiles.wgsl", 7): "the next tile's first steps use none of what the last steps of the one before it use",
+    Barrier("workgroup", *place): why
+    for place, why in {
+        ("lib/tile_bases.wgsl", 1): "the next one also comes between the folds of spans and who reads them",
+        ("scan_repair.wgsl", 1): "all types here put tiles with barriers; float64 on words has none there",
+        ("scan_rows.wgsl", 1): "the same",
+        ("scan_columns.wgsl", 1): "there is no memory of the workgroup: it keeps subgroups together",
+        ("scan_tiles.wgsl", 7): "the next tile's first steps use none of what the last steps of the one before it use",
+    }.items()
 }
 """Barriers without which nothing meets, and why they are there."""
 
 
-def without(file: str, number: int, source: str, lines: Sequence[shaders.Line]) -> str:
+def without(barrier: Barrier, source: str, lines: Sequence[shaders.Line]) -> str:
     """Return a resolved shader without a barrier, where it has that."""
-    text = (shaders.folder() / file).read_text(encoding="utf-8")
-    places = [text.count("\n", 0, match.end()) + 1 for match in _BARRIER.finditer(text)]
-    wanted = shaders.Line(file, places[number - 1])
+    text = (shaders.folder() / barrier.file).read_text(encoding="utf-8")
+    places = [text.count("\n", 0, match.end()) + 1 for match in _BARRIERS[barrier.kind].finditer(text)]
+    wanted = shaders.Line(barrier.file, places[barrier.number - 1])
     of_source = source.split("\n")
     return "\n".join("" if i < len(lines) and lines[i] == wanted else of_source[i] for i in range(len(of_source)))
 
 
 @pytest.mark.combinations
-@pytest.mark.parametrize(("file", "number"), [*barriers()])
-def test_a_barrier_that_is_left_out_is_found(file: str, number: int, device: Device) -> None:
-    assert is_found_without(file, number, device) != ((file, number) in NOT_NEEDED)
+@pytest.mark.parametrize("barrier", [*barriers()], ids=lambda one: f"{one.kind}-{one.file}-{one.number}")
+def test_a_barrier_that_is_left_out_is_found(barrier: Barrier, device: Device) -> None:
+    assert is_found_without(barrier, device) != (barrier in NOT_NEEDED)
 
 
-def is_found_without(file: str, number: int, device: Device) -> bool:
+def is_found_without(barrier: Barrier, device: Device) -> bool:
     """Whether two invocations of some way meet without a barrier."""
-    for way, (dtype, family), operator, windows in product(
-        SHARED, KINDS, (Operator.SUM, Operator.PRODUCT), (False, True)
-    ):
+    is_shared = barrier.kind == "workgroup"
+    operators = (Operator.SUM, Operator.PRODUCT) if is_shared else (Operator.SUM,)
+    ways = SHARED if is_shared else ("withheld", "strips", "serial")  # they have all storage barriers
+    for way, (dtype, family), operator, windows in product(ways, KINDS, operators, (False, True)):
         if not fits(way, dtype) or (windows and way in SHARED_ONLY):
             continue
         plan = plan_of(way, dtype, operator, ScanOptions(exclusive=True), device, windows=windows)
         resolved = [shaders.resolve(one.pipeline.kernel, dict(one.pipeline.slots)) for one in plan.passes]
-        changes = {one.source: without(file, number, one.source, one.lines) for one in resolved}
+        changes = {one.source: without(barrier, one.source, one.lines) for one in resolved}
         if all(source == text for source, text in changes.items()):
             continue
-        for _, notes in record_shared(device, plan, *memory_of(way, dtype, family), changes.__getitem__):
-            if meetings(used(notes, way)):
-                return True
+        memory, alter = memory_of(way, dtype, family), changes.__getitem__
+        if is_shared:
+            is_found = any(meetings(used(notes, way)) for _, notes in record_shared(device, plan, *memory, alter))
+        else:
+            recorded = record(device, plan, *memory, alter, tensors=False)
+            is_found = any(next(races(accesses), None) for _, accesses in recorded)
+        if is_found:
+            return True
     return False
 
 
-@pytest.mark.parametrize(
-    ("between", "is_race"), [("", True), ("workgroupBarrier();", True), ("storageBarrier();", False)]
-)
+@pytest.mark.parametrize("between", ["", "workgroupBarrier();", "storageBarrier();"])
+@pytest.mark.parametrize("first", ["state[0] = 1u;", "_ = state[0];"])
 @pytest.mark.parametrize("then", ["state[0] = 2u;", "_ = state[0];"])
-def test_a_race_is_found(between: str, is_race: bool, then: str) -> None:
+def test_a_race_is_found(first: str, between: str, then: str) -> None:
     """In a shader of two invocations."""
-    first = "state[0] = 1u;"
+    is_ordered = between == "storageBarrier();"
     code, sites = noting(
         "@group(0) @binding(3) var<storage, read_write> state: array<u32>;\n"
         "@compute @workgroup_size(2)\n"
         "fn main(@builtin(local_invocation_index) lane: u32) {\n"
         f"if (lane == 0u) {{ {first} }} {between} if (lane == 1u) {{ {then} }} }}"
     )
-    assert ("noted_barriers += 1u" in code) != is_race
+    assert ("noted_barriers += 1u" in code) == is_ordered
     one, other = (site for site in sites if site.name)
-    barriers = int(not is_race)
-    found = list(races([Access(one, 0, 0, 0, 0), Access(other, 0, 1, barriers, 0)]))
-    assert bool(found) == is_race
+    found = list(races([Access(one, 0, 0, 0, 0), Access(other, 0, 1, int(is_ordered), 0)]))
+    is_written = "1u" in first or "2u" in then
+    assert bool(found) == (is_written and not is_ordered)

@@ -133,6 +133,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         set_tile_accumulator(slice, t, TILE_END, base);
     }
     workgroupBarrier();
+    storageBarrier(); // invocation 0 has read the carry that is replaced
     if (lane == LANES - 1u) {
         if (rest > 0u) {
             carry = carry_exceptional(base);

@@ -50,6 +50,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     }
     let pair = pair_of(a.slice, b.slice);
     var rows = load_rows(first, pair.place.input, pair.apart.input);
+    storageBarrier(); // all have read their carries, which keepers replace
     var shelf = 0u;
     for (var k = 0u; k < params.length; k += ROWS) {
         let count = select(0u, rows_there(k, first, params.length), a.slice < params.count);
