@@ -193,8 +193,12 @@ class TestReadTable:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("a,b\n1,2\n3\n", "line 3 has 1 cell where line 1 has 2"),
-            ("a\n1\n2,3\n", "line 3 has 2 cells where line 1 has 1"),
+            (
+                "a,b\n1,2\n3\n",
+                "line 3 has 1 cell where line 1 has 2; give both as many, and cells that contain ',' quotes around",
+            ),
+            ("a\n1\n2,3\n", "line 3 has 2 cells where line 1 has 1; give both as many"),
+            ("a;b\n1;2\n3\n", "line 3 has 1 cell where line 1 has 2; give both as many, and cells that contain ';'"),
             (
                 "a,b\n1,2\n3,\n",
                 "line 3, column b: the cell is empty; --missing nan carries the gap through, --missing 0 ",
@@ -239,15 +243,21 @@ class TestReadTable:
                 "a\n1\n" + "x" * 99 + "\n",
                 "line 3, column a: 'xxxxxxxxxxxxxxxxxxx...xxxxxxxxx' (101 characters) is not a number",
             ),
-            ("a\n" + "x" * 200_000 + "\n", "line 2: field larger than field limit"),
+            (
+                "a\n" + "x" * 200_000 + "\n",
+                "line 2: field larger than field limit (131072); shorten the cell, or end it with",
+            ),
             ("a\n1\n\n2\n", "line 3 is blank"),
             ("\n\n\n", "nothing but blank lines"),
             ("a,b\n", "no rows below its header"),
             ("a\n007\n", "is written as '.'; codes such as 01234 are numbers in columns that --columns names"),
             ("x,y\na,b\n", "no column of numbers"),
             ("x;y\n1,5;2,5\n", "no column of numbers"),
-            ('a\n"1\n2\n', "line 3: unexpected end of data"),
-            ('a\n"1"2\n', "line 2: "),
+            ('a\n"1\n2\n', "line 3: the text ends within a quoted cell; end quoted cells with a quote, and"),
+            (
+                'a\n"1"2\n',
+                "line 2: ',' expected after '\"'; end quoted cells with a quote, and write a quote within one ",
+            ),
             (
                 b"a\n1\n\xff\n",
                 "line 3: not UTF-8 text but most likely Windows-1252, in which the byte 0xFF is '\xff'",

@@ -22,7 +22,6 @@ import pyarrow
 import pyarrow.compute
 import pyarrow.csv
 
-from ..errors import counted
 from .console import CommandError
 from .csv_numbers import usual_columns
 from .csv_text import BLOCK, BOM, LONGEST_LINE, Source, UnusualError, content_of, not_utf8, wide_encoding
@@ -423,9 +422,7 @@ class _CsvBlocks:
             if self._dialect is None:
                 self._dialect, self.columns = source.dialect, len(columns)
             if len(columns) != self.columns:
-                raise CommandError(
-                    f"{self.path}, line {lines + 1} has {counted(len(columns), 'cell')} where line 1 has {self.columns}"
-                )
+                raise source.ragged(lines + 1, len(columns), 1, self.columns)
             yield byte, source, columns
             byte, lines = byte + len(text), lines + text.count(b"\n")
 

@@ -52,6 +52,8 @@ _NARROW = "Windows-1252"
 _CONVERT = "save it as UTF-8, or convert it: iconv -f {} -t UTF-8"
 _AT_ONCE = 1 << 18
 """Bytes of a file that are looked at together: as many as a core's own cache has room for."""
+_QUOTES = "end quoted cells with a quote, and write a quote within one twice"
+_SHORTER = "shorten the cell, or end it with a quote if it begins with one"
 LONGEST_LINE = 1 << 24
 _LARGEST_BLOCK = 2**31 - 1
 BLOCK = 1 << 20
@@ -242,13 +244,20 @@ class Source:
                     if blank:
                         raise CommandError(f"{self.path}, line {blank} is blank; remove it")
                     if first and len(row) != cells:
-                        raise CommandError(
-                            f"{self.path}, line {line} has {counted(len(row), 'cell')} where line {first} has {cells}"
-                        )
+                        raise self.ragged(line, len(row), first, cells)
                     first, cells = first or (1 if self.lines_before else line), len(row)
                     yield line, row
             except csv.Error as error:
-                raise CommandError(f"{self.path}, line {self.lines_before + reader.line_num}: {error}") from None
+                why = str(error).replace("unexpected end of data", "the text ends within a quoted cell")
+                way = _SHORTER if "limit" in why else _QUOTES
+                raise CommandError(f"{self.path}, line {self.lines_before + reader.line_num}: {why}; {way}") from None
+
+    def ragged(self, line: int, cells: int, other: int, others: int) -> CommandError:
+        """Return an error that says that two lines have different lengths."""
+        return CommandError(
+            f"{self.path}, line {line} has {counted(cells, 'cell')} where line {other} has {others}; give both as "
+            f"many, and cells that contain {self.dialect.delimiter!r} quotes around them"
+        )
 
 
 def _total(lengths: Any) -> int:
