@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import re
 import warnings
 import zipfile
 from pathlib import Path
@@ -83,6 +85,21 @@ def test_a_changed_byte_is_an_error_or_changes_nothing(tmp_path: Path, compressi
         else:
             assert [bits(array) for array in found.arrays.values()] == [bits(x)], place
     assert refused > x.nbytes
+
+
+@pytest.mark.parametrize("place", [60, 90, 1500])
+def test_damaged_bzip2_is_the_inputs(run: Run, place: int) -> None:
+    x = np.random.default_rng(1).random(8000)
+    with zipfile.ZipFile("x.npz", "w", zipfile.ZIP_BZIP2) as made, made.open("a.npy", "w") as member:
+        np.save(member, x)
+    content = bytearray(Path("x.npz").read_bytes())
+    content[place : place + 8] = bytes(8)
+    Path("x.npz").write_bytes(content)
+    for options in ([], ["-o", "y.npz", "--memory", "1MiB"]):
+        status, _, err = run("cumsum", "x.npz", *options)
+        assert status == 2
+        assert re.search(r"error: x\.npz\S* is damaged[^:]*: (Invalid data stream|Bad CRC-32)", one_line(err)), err
+        assert os.listdir() == ["x.npz"]
 
 
 def test_what_an_archive_must_not_hold(tmp_path: Path) -> None:

@@ -403,6 +403,37 @@ def test_a_pipe_that_ends_early(tmp_path: Path, columns: int) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
 
 
+@pytest.mark.parametrize("output", [[], ["-o", "-"], ["-o", "y.npy"]])
+@pytest.mark.parametrize(
+    ("array", "options", "said"),
+    [
+        (np.ones((2, 3)), [], "standard input has shape (2, 3); say along which axis to run"),
+        (np.ones(()), [], "standard input holds a single number"),
+        (np.ones(3, complex), [], "standard input has dtype complex128"),
+        (np.ones((1,) * 9), [], "standard input has 9 dimensions"),
+        (np.ones(3), ["--columns", "a"], "--header for .csv files; standard input is an array"),
+    ],
+)
+def test_errors_name_standard_input(
+    tmp_path: Path, array: np.ndarray, options: list[str], output: list[str], said: str
+) -> None:
+    np.save(tmp_path / "x.npy", array)
+    status, err = piped(tmp_path, "cumsum", "-", *options, *output, content=(tmp_path / "x.npy").read_bytes())
+    assert status == 2
+    assert said in one_line(err)
+    assert os.listdir(tmp_path) == ["x.npy"]
+
+
+def test_names_that_standard_streams_do_not_have(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.arange(3))
+    for name in ("./-", "standard input", "standard output"):
+        status, err = piped(tmp_path, "cumsum", name, content=b"")
+        assert status == 2
+        assert f"'{Path(name)}' has no extension" in one_line(err)
+        status, err = piped(tmp_path, "cumsum", "x.npy", "-o", name, content=b"")
+        assert f"'{Path(name)}' has no extension" in one_line(err)
+
+
 def test_standard_input_has_a_summary_too(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.arange(5))
     done = subprocess.run(

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -77,6 +78,35 @@ class TestNumbers:
         assert run("cumsum", "x.parquet", "-o", "y.parquet", "--columns", '"b, c",flag').status == 0
         found = pq.read_table("y.parquet").to_pydict()
         assert found == {"a": [1, 2, 3], "b, c": [1, 3, 6], "flag": [1, 1, 2]}
+
+    @pytest.mark.parametrize("index", [pd.Index([5, 6, 8], name="year"), pd.Index([5, 6, 8]), pd.RangeIndex(3)])
+    @pytest.mark.parametrize("options", [(), ("--memory", "1MiB"), ("--axis", "1")])
+    def test_the_index_of_pandas_stays(self, run: Run, index: pd.Index, options: tuple[str, ...]) -> None:
+        pd.DataFrame({"x": [0.5, 1.5, 2.5], "n": [1, 2, 3]}, index).to_parquet("x.parquet")
+        assert run("cumsum", "x.parquet", "-o", "y.parquet", *options).status == 0
+        found = pd.read_parquet("y.parquet")
+        assert found.index.equals(index)
+        assert found.index.name == index.name
+        down = {"x": [0.5, 2.0, 4.5], "n": [1, 3, 6]}
+        across = {"x": [0.5, 1.5, 2.5], "n": [1.5, 3.5, 5.5]}
+        assert found.to_dict("list") == (across if "--axis" in options else down)
+
+    def test_the_index_of_pandas_is_processed_if_it_is_named(self, run: Run) -> None:
+        pd.DataFrame({"k": ["a", "b"]}, pd.Index([5, 6], name="year")).to_parquet("x.parquet")
+        status, _, err = run("cumsum", "x.parquet")
+        assert status == 2
+        assert "has no column of numbers; its columns are 'k' of " in one_line(err)
+        assert "'year' of int64, the index, which --columns may name" in one_line(err)
+        assert run("cumsum", "x.parquet", "-o", "y.parquet", "--columns", "year").status == 0
+        assert pq.read_table("y.parquet")["year"].to_pylist() == [5, 11]
+
+    @pytest.mark.parametrize(
+        "said", [b"", b"{", b"[]", b"{}", b'{"index_columns": 3}', b'{"index_columns": [{}, 1]}', b"\xff"]
+    )
+    def test_what_says_no_index_is_nothing(self, run: Run, said: bytes) -> None:
+        pq.write_table(pa.table({"x": [1, 2]}).replace_schema_metadata({"pandas": said}), "x.parquet")
+        assert run("cumsum", "x.parquet", "-o", "y.parquet").status == 0
+        assert pq.read_table("y.parquet")["x"].to_pylist() == [1, 3]
 
     def test_along_rows(self, run: Run) -> None:
         save("x.parquet", {"a": pa.array([1, 2]), "k": pa.array(["x", "y"]), "b": pa.array([0.5, 1])})

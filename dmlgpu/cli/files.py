@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from .console import CommandError
-from .raw_files import STANDARD, check_input
+from .raw_files import STANDARD_INPUT, STANDARD_OUTPUT, check_input
 from .replacement import check_replaceable
 
 __all__ = ["Format", "check_output", "check_outputs", "input_format", "output_format"]
@@ -28,7 +28,7 @@ def input_format(path: Path) -> Format:
         If it cannot be looked at.
     """
     kind = _format(path, "reads")
-    if path != STANDARD:
+    if path is not STANDARD_INPUT:
         check_input(path)
     elif sys.stdin is not None and sys.stdin.isatty():
         raise CommandError("- reads a .npy file from standard input, which is a terminal: send one through a pipe")
@@ -44,7 +44,7 @@ def check_output(path: Path) -> Format:
         If it has another extension, or as for `check_replaceable`.
     """
     kind = output_format(path)
-    if path != STANDARD:
+    if path is not STANDARD_OUTPUT:
         check_replaceable(path)
     elif sys.stdout.isatty():
         raise CommandError("-o - writes a .npy file to standard output, which is a terminal: send it through a pipe")
@@ -57,7 +57,7 @@ def output_format(path: Path) -> Format:
 
 
 def _format(path: Path, verb: str) -> Format:
-    if path == STANDARD:
+    if path is STANDARD_INPUT or path is STANDARD_OUTPUT:
         return "npy"
     match path.suffix.lower():
         case ".npy":

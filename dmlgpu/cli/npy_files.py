@@ -17,7 +17,7 @@ from ..dtypes import by_dtype
 from ..errors import counted
 from ..layout import MAX_DIMENSIONS, MAX_ELEMENTS
 from .console import CommandError
-from .raw_files import AT_ONCE, STANDARD, filled, reading
+from .raw_files import AT_ONCE, STANDARD_INPUT, filled, reading
 
 __all__ = ["NpyHeader", "check_bools", "check_length", "fill", "read_header", "read_npy", "shaped", "write_npy"]
 
@@ -66,7 +66,7 @@ def read_npy(path: Path, memory: int | None = None) -> NDArray[Any]:
     Parameters
     ----------
     path : Path
-        The file; `STANDARD` is standard input.
+        The file, or `STANDARD_INPUT`.
     memory : int, optional
         The bytes that the array and a result of its size may take on the host and the device together.
 
@@ -126,7 +126,7 @@ def check_length(path: Path, file: io.RawIOBase, header: NpyHeader) -> None:
 
     Of standard input nobody knows where it ends.
     """
-    if path == STANDARD:
+    if path is STANDARD_INPUT:
         return
     there = os.fstat(file.fileno()).st_size - header.offset
     if there < header.nbytes:
@@ -157,8 +157,7 @@ def check_bools(path: Path, array: NDArray[Any], first: int = 0) -> None:
 def fill(path: Path, file: Any, data: memoryview) -> None:
     """Fill memory with what follows in an open file; CommandError if that is less."""
     if (done := filled(file, data)) < len(data):
-        name = "standard input" if path == STANDARD else path
-        raise CommandError(f"{name} is damaged or truncated: it ends {counted(len(data) - done, 'byte')} early")
+        raise CommandError(f"{path} is damaged or truncated: it ends {counted(len(data) - done, 'byte')} early")
 
 
 def _read_up_to(file: io.RawIOBase | IO[bytes], most: int) -> bytes:
@@ -170,17 +169,16 @@ def _read_up_to(file: io.RawIOBase | IO[bytes], most: int) -> bytes:
 
 def _header(path: Path, file: io.RawIOBase | IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], bool, int]:
     """Return the header's contents and the position of the first element, to which the file is read."""
-    name = "standard input" if path == STANDARD else path
     head = _read_up_to(file, len(_MAGIC) + 2)
     if not head:
-        if path == STANDARD:
-            raise CommandError("standard input is empty or closed: send a .npy file through a pipe, or give its name")
+        if path is STANDARD_INPUT:
+            raise CommandError(f"{path} is empty or closed: send a .npy file through a pipe, or give its name")
         raise CommandError(f"{path} is empty")
     if not head.startswith(_MAGIC):
-        raise CommandError(f"{name} is not a .npy file: it does not begin with NumPy's mark")
+        raise CommandError(f"{path} is not a .npy file: it does not begin with NumPy's mark")
 
     def damaged(why: object) -> NoReturn:
-        raise CommandError(f"{name} is damaged or truncated: {why}")
+        raise CommandError(f"{path} is damaged or truncated: {why}")
 
     if len(head) < len(_MAGIC) + 2:
         damaged("it ends within its header")
@@ -190,7 +188,7 @@ def _header(path: Path, file: io.RawIOBase | IO[bytes]) -> tuple[np.dtype[Any], 
         3: (3, np.lib.format.read_array_header_2_0, 4),  # as 2, but that names of fields are UTF-8
     }.get(head[6], (0, np.lib.format.read_array_header_1_0, 2))
     if version == 0 or head[7] != 0:
-        raise CommandError(f"{name} has version {head[6]}.{head[7]} of the .npy format; dmlgpu reads 1.0, 2.0 and 3.0")
+        raise CommandError(f"{path} has version {head[6]}.{head[7]} of the .npy format; dmlgpu reads 1.0, 2.0 and 3.0")
     announced = _read_up_to(file, size)
     length = int.from_bytes(announced, "little")
     if length > _LONGEST_HEADER and len(announced) == size:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..errors import DmlGpuError, counted
 from .console import CommandError
 from .npy_files import NpyHeader, check_bools, fill, read_header, shaped, write_npy
-from .raw_files import buffered, reading
+from .raw_files import buffered, reading, trying_to
 from .replacement import replacing
 
 if TYPE_CHECKING:
@@ -136,10 +136,12 @@ def stream_archive(
             for name, member in _named(source, members):
                 path = source / member.filename
                 with archive.open(member) as content:
-                    header = _header(path, content, member.file_size)
+                    with trying_to("read", path):
+                        header = _header(path, content, member.file_size)
                     with written.open(_member(name, written.compression), "w", force_zip64=True) as result:
                         pass_through(path, content, header, result, partial(along, path), task, memory)
-                    content.read(1)  # whose end has the checksum looked at
+                    with trying_to("read", path):
+                        content.read(1)  # whose end has the checksum looked at
     return counted(len(members), "array")
 
 

@@ -25,7 +25,7 @@ from .console import CommandError, one_line, say
 from .files import Format, check_output, input_format, output_format
 from .npy_files import read_npy, write_npy
 from .npz_files import Archive, archive_bytes, read_archive, stream_archive, write_archive
-from .raw_files import STANDARD, standard_output
+from .raw_files import STANDARD_INPUT, STANDARD_OUTPUT, standard_output
 from .replacement import replacing
 from .summary import describe, summarize
 from .table import Table, array_table
@@ -96,8 +96,9 @@ _FILES = """\
 .parquet files:
   Each column of integers or floating-point numbers is processed in its own
   type, as those of .csv files are; --columns chooses. Other columns are kept
-  as they are. An empty cell (null) in a column to process is an error, or the
-  number that --missing gives.
+  as they are, and so is the index of a pandas.DataFrame, unless --columns names
+  it. An empty cell (null) in a column to process is an error, or the number
+  that --missing gives.
 
   .csv and .parquet files need the extra 'cli' of dmlgpu, which brings pyarrow:
   python -m pip install 'dmlgpu[cli]'
@@ -299,15 +300,17 @@ def run(arguments: Namespace) -> int:
     """Run ``cumsum``, ``cumprod`` or ``round`` and return the exit status."""
     if "" in (arguments.input, arguments.output):  # which is a folder to Path
         raise CommandError(f"{'-o' if arguments.input else 'INPUT'} is empty: give the name of a file")
-    source = Path(arguments.input)
-    target = None if arguments.output is None else Path(arguments.output)
+    source = STANDARD_INPUT if arguments.input == "-" else Path(arguments.input)
+    target = None
+    if arguments.output is not None:
+        target = STANDARD_OUTPUT if arguments.output == "-" else Path(arguments.output)
     kind = input_format(source)
     written = kind if target is None else check_output(target)
     _check_files(source, kind, target, written, arguments)
     axis = getattr(arguments, "axis", None)
     done = how(arguments.command, 0 if axis is None and kind != "npy" else axis, vars(arguments))
-    name = "standard input" if source == STANDARD else one_line(source)
-    if target is not None and kind == written and _is_large(source, kind, arguments):
+    name = one_line(source)
+    if target is not None and kind == written and _is_large(source, target, kind, arguments):
         said, device = _run_blocks(source, kind, target, arguments)
     else:
         result, device = _run_whole(source, kind, target, arguments)
@@ -316,7 +319,7 @@ def run(arguments: Namespace) -> int:
             return 0
         _write(target, result)
         said = describe(result)
-    if target != STANDARD:
+    if target is not STANDARD_OUTPUT:
         say(f"wrote {one_line(target)}: {done} of {name}, {said}, on {device.summary}")
     return 0
 
@@ -343,7 +346,8 @@ def _check_files(source: Path, kind: Format, target: Path | None, written: Forma
             )
     if not arguments.resume:
         return
-    if STANDARD in (source, target) or target is None or kind != written or kind not in ("npy", "csv"):
+    unnamed = source is STANDARD_INPUT or target is STANDARD_OUTPUT or target is None
+    if unnamed or kind != written or kind not in ("npy", "csv"):
         raise CommandError(
             "--resume goes on with a .npy or .csv file that is made of another one: give both by their names; .npz and "
             ".parquet files end in a directory of what they hold, without which no part of them can be read"
@@ -374,9 +378,9 @@ def _by_blocks(kind: Format, arguments: Namespace) -> str:
     return f"give -o with a .{kind} file, into which it goes block by block"
 
 
-def _is_large(source: Path, kind: Format, arguments: Namespace) -> bool:
+def _is_large(source: Path, target: Path, kind: Format, arguments: Namespace) -> bool:
     """Whether an input may not fit into memory, or is to be resumed, and can go block by block."""
-    if source == STANDARD or arguments.output == str(STANDARD) or arguments.resume:
+    if source is STANDARD_INPUT or target is STANDARD_OUTPUT or arguments.resume:
         return True
     if _why_whole(kind, source, kind, arguments):
         return False
@@ -580,7 +584,7 @@ def _scan_options(arguments: Namespace) -> dict[str, Any]:
 
 def _write(target: Path, result: Result) -> None:
     kind = output_format(target)
-    opened: AbstractContextManager[Any] = standard_output() if target == STANDARD else replacing(target)
+    opened: AbstractContextManager[Any] = standard_output() if target is STANDARD_OUTPUT else replacing(target)
     with opened as file:
         if isinstance(result, Archive):
             write_archive(file, result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,8 +39,8 @@ def read_table(path: Path, only: Sequence[str] | None = None, missing: str | Non
     path : Path
         The file.
     only : sequence of str, optional
-        The names of the columns to process; by default all of integers and floating-point numbers. The others are kept
-        as they are.
+        The names of the columns to process; by default all of integers and floating-point numbers, without
+        pandas' index. The others are kept as they are.
     missing : str, optional
         The number that empty cells (null) in columns to process stand for; by default they are errors.
 
@@ -68,9 +69,12 @@ def read_table(path: Path, only: Sequence[str] | None = None, missing: str | Non
 
 def _numeric(path: Path, schema: Any, chosen: set[int], named: bool) -> list[int]:
     """Return the positions of the columns to process: of numbers, and what the user has named."""
-    types = pyarrow.types
+    types, index = pyarrow.types, set() if named else _pandas_index(schema)
     found = [
-        i for i in sorted(chosen) if named or types.is_integer(schema.types[i]) or types.is_floating(schema.types[i])
+        i
+        for i in sorted(chosen)
+        if named
+        or ((types.is_integer(schema.types[i]) or types.is_floating(schema.types[i])) and schema.names[i] not in index)
     ]
     for i in found:
         kind = schema.types[i]
@@ -79,9 +83,20 @@ def _numeric(path: Path, schema: Any, chosen: set[int], named: bool) -> list[int
                 f"{path}, column {schema.names[i]}: its type is {kind}, not one of numbers; leave it out of --columns"
             )
     if not found:
-        present = ", ".join(f"{name!r} of {kind}" for name, kind in zip(schema.names, schema.types, strict=True))
+        present = ", ".join(
+            f"{name!r} of {kind}{', the index, which --columns may name' if name in index else ''}"
+            for name, kind in zip(schema.names, schema.types, strict=True)
+        )
         raise CommandError(f"{path} has no column of numbers; its columns are {present or 'none'}")
     return found
+
+
+def _pandas_index(schema: Any) -> set[str]:
+    """Return the names of the columns that are pandas' index, as it says in the file's metadata."""
+    try:
+        return {name for name in json.loads(schema.metadata[b"pandas"])["index_columns"] if isinstance(name, str)}
+    except (TypeError, KeyError, ValueError, RecursionError):  # there is none, or it is not pandas' own
+        return set()
 
 
 def _numbers(path: Path, name: str, cells: Any, missing: str | None, first: int = 0) -> NDArray[Any]:

@@ -18,7 +18,8 @@ from .console import CommandError, flush, unwritable
 __all__ = [
     "AT_ONCE",
     "NO_SUCH_OPERATION",
-    "STANDARD",
+    "STANDARD_INPUT",
+    "STANDARD_OUTPUT",
     "RawFile",
     "buffered",
     "check_input",
@@ -31,8 +32,8 @@ __all__ = [
     "trying_to",
 ]
 
-STANDARD = Path("-")
-"""Stands for standard input and standard output, which hold a .npy file."""
+STANDARD_INPUT, STANDARD_OUTPUT = Path("standard input"), Path("standard output")
+"""What messages call them; they hold a .npy file. A file of such a name is another object."""
 AT_ONCE = 1 << 24
 """The most bytes of one call, and of a piece of what is copied."""
 NO_SUCH_OPERATION = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EBADF})
@@ -120,10 +121,12 @@ class _Input(RawFile):
 
 @contextmanager
 def trying_to(verb: str, what: object) -> Iterator[None]:
-    """Have errors of the system say what cannot be read or written."""
+    """Have errors of the system, and of the library for bzip2, say what cannot be read or written."""
     try:
         yield
     except OSError as error:
+        if error.errno is None:
+            raise CommandError(f"{what} is damaged: {error}") from error
         raise CommandError(f"cannot {verb} {what}: {error.strerror or error}") from error
 
 
@@ -143,8 +146,8 @@ def reading(path: Path) -> Iterator[RawFile]:
     OSError
         If it cannot be opened.
     """
-    if path == STANDARD:
-        with _Input("standard input", 0, owned=False) as file:
+    if path is STANDARD_INPUT:
+        with _Input(str(path), 0, owned=False) as file:
             yield file
         return
     check_input(path)  # opening a device can do things

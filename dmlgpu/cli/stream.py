@@ -21,7 +21,17 @@ from ..planning.windows import TILE
 from .console import CommandError, Progress, note, unwritable
 from .npy_files import NpyHeader, check_bools, check_length, read_header
 from .pipeline import reading_ahead, writing_behind
-from .raw_files import AT_ONCE, STANDARD, RawFile, filled, fingerprint, reading, standard_output, trying_to
+from .raw_files import (
+    AT_ONCE,
+    STANDARD_INPUT,
+    STANDARD_OUTPUT,
+    RawFile,
+    filled,
+    fingerprint,
+    reading,
+    standard_output,
+    trying_to,
+)
 from .records import Keeper, Output, Record
 from .replacement import continuing
 
@@ -175,7 +185,7 @@ def stream(
     Parameters
     ----------
     source, target : Path
-        The files; `STANDARD` is standard input or output.
+        The files; perhaps `STANDARD_INPUT` and `STANDARD_OUTPUT`.
     along : callable
         Returns the axis of an array of a shape and a type; None where elements have nothing to do with each other.
     task : Task
@@ -195,12 +205,12 @@ def stream(
         header = read_header(source, file)
         check_length(source, file, header)
         job = _Job(source, header, along(header.shape, header.dtype), task, memory)
-        if source == STANDARD and not job.cube.is_sequential(job.most, task.reverse):
+        if source is STANDARD_INPUT and not job.cube.is_sequential(job.most, task.reverse):
             job.open_input(_spooled(opened, source, file, header), 0, waits=True)
         else:
-            job.open_input(file, header.offset, waits=source != STANDARD)
+            job.open_input(file, header.offset, waits=source is not STANDARD_INPUT)
         opened.enter_context(writing(target))  # what is read says so itself
-        if target == STANDARD:
+        if target is STANDARD_OUTPUT:
             job.run_in_order(outputs.enter_context(standard_output()), waits=False)
             return f"{job.dtype} {job.shape}"
         unfinished = outputs.enter_context(continuing(target, resume=resume))
@@ -251,14 +261,9 @@ def writing(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if target == STANDARD:
+        if target is STANDARD_OUTPUT:
             raise unwritable(error) from error
         raise CommandError(f"cannot write {target}: {error.strerror or error}") from error
-
-
-def _named(source: Path) -> str:
-    """Return what messages call an input."""
-    return "standard input" if source == STANDARD else str(source)
 
 
 @contextmanager
@@ -302,7 +307,7 @@ def _spooled(opened: ExitStack, source: Path, file: RawFile | IO[bytes], header:
         with trying_to("read", source):
             piece = file.read(min(left, AT_ONCE))
         if not piece:
-            raise CommandError(f"{_named(source)} is damaged or truncated: it ends {counted(left, 'byte')} early")
+            raise CommandError(f"{source} is damaged or truncated: it ends {counted(left, 'byte')} early")
         spool.write(piece)
         left -= len(piece)
     spool.seek(0)
@@ -342,7 +347,7 @@ class _Job:
     def fingerprint(self, file: RawFile) -> dict[str, Any]:
         """Return what must be the same for a process that goes on."""
         found: list[int | str] = []
-        if self.source != STANDARD:  # with which no process goes on
+        if self.source is not STANDARD_INPUT:  # with which no process goes on
             with trying_to("read", self.source):
                 found = fingerprint(file)
         return {
@@ -406,8 +411,7 @@ class _Job:
             self._file.seek(offset)
         if (done := filled(self._file, data)) < len(data):
             raise CommandError(
-                f"{_named(self.source)} is damaged or truncated: it ends {counted(len(data) - done, 'byte')} early, or "
-                "more"
+                f"{self.source} is damaged or truncated: it ends {counted(len(data) - done, 'byte')} early, or more"
             )
         self._position = offset + done
 
