@@ -32,7 +32,7 @@ def in_blocks() -> None:
     records.CHECKPOINT_SECONDS = 0.0
     stream.block_elements = lambda *_: 2  # type: ignore[assignment]
     csv_files._SHARE, csv_files._LEAST_BLOCK = 1 << 40, 2
-    operators._is_large = lambda source, kind, arguments: arguments.memory is not None  # type: ignore[assignment]
+    operators._is_large = lambda source, target, kind, arguments: arguments.memory is not None  # type: ignore[assignment]
 
 
 def hit_by(numbers: set[int], at: int, after: bool, lasting: bool) -> Callable[[int, str, bool], None]:
