@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import time
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -68,6 +72,26 @@ class TestClock:
         assert clock.kind == "wall"
         assert clock.reason is not None
         assert clock.reason.startswith("timestamps were not asked for")
+
+    @pytest.mark.parametrize("look", [1, 2], ids=["submitting", "reading"])
+    def test_an_interrupt_leaves_it_usable(self, device: Device, monkeypatch: pytest.MonkeyPatch, look: int) -> None:
+        source, target = (device.allocate(64) for _ in range(2))
+        clock, copy, looks = Clock(device), BufferCopy(source.gpu_buffer, target.gpu_buffer, 64), 0
+
+        def interrupted() -> float:
+            nonlocal looks
+            looks += 1
+            if looks == look:
+                signal.raise_signal(signal.SIGINT)
+            return time.monotonic()
+
+        monkeypatch.setattr("dmlgpu.bench.clock.time", SimpleNamespace(perf_counter=interrupted))
+        with pytest.raises(KeyboardInterrupt):
+            clock.seconds(copy)
+        assert clock._mapped.map_state == "unmapped"
+        assert clock.seconds(copy) > 0
+        source.release()
+        target.release()
 
     def test_plans_with_state_in_several_submissions(self, device: Device) -> None:
         x = np.arange(300_000, dtype=np.int32)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ..layout import ceil_div
 from ..planning.dispatch import Plan
 from ..runtime.executor import submit
-from ..runtime.wgpu_private import timestamp_period
+from ..runtime.transfers import mapped
+from ..runtime.wgpu_private import map_submitted, timestamp_period
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
@@ -91,7 +92,7 @@ class BufferCopy:
 
 def work_of(device: Device, plan: Plan, source: Any, target: Any) -> Work:
     """Return a plan over two wgpu buffers, ready to be measured, with memory for its state."""
-    with device.lock:
+    with device.section:
         kept: tuple[Any, ...] = ()
         scratch = None
         if plan.state_bytes:
@@ -160,7 +161,7 @@ class Clock:
     def seconds(self, work: Work | BufferCopy) -> float:
         """Run the work once and return how long it took."""
         gpu_device = self._gpu_device
-        with self._device.lock:
+        with self._device.section:
             begun: list[Any] = []
 
             def encoder() -> Any:
@@ -177,10 +178,10 @@ class Clock:
             started = time.perf_counter()
             for command in commands:
                 submit(gpu_device, [command])
-            self._mapped.map_sync(wgpu.MapMode.READ, 0, nbytes)
-            wall = time.perf_counter() - started
-            ticks = np.frombuffer(self._mapped.read_mapped(0, nbytes), np.uint64).copy()
-            self._mapped.unmap()
+            promise = map_submitted(self._mapped, 0, nbytes)
+            with mapped(gpu_device, self._mapped, promise, self._device.lost):
+                wall = time.perf_counter() - started
+                ticks = np.frombuffer(self._mapped.read_mapped(0, nbytes), np.uint64).copy()
         return wall if self._period is None else elapsed(ticks) * self._period
 
     def _span(self, spans: int) -> Callable[[int], dict[str, Any]]:

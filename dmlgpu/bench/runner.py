@@ -214,7 +214,7 @@ class Runner:
 
     def _clear(self, buffer: Buffer) -> None:
         """Fill with zeros, so that results of an earlier row are not taken for those of this one."""
-        with self.device.lock:
+        with self.device.section:
             encoder = self.device.gpu_device.create_command_encoder()
             encoder.clear_buffer(buffer.gpu_buffer)
             submit(self.device.gpu_device, [encoder.finish()])
