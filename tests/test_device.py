@@ -122,6 +122,28 @@ def test_adapters_are_asked_for_once() -> None:
     assert devices()[0].adapter is devices()[0].adapter
 
 
+@pytest.mark.parametrize("index", range(len(devices())))
+def test_devices_of_opengl_are_used_one_at_a_time(index: int) -> None:
+    """They share a context, and wgpu ends the process when a thread waits for that for a second."""
+    description = devices()[index]
+    with Device(description) as one, Device(description) as other:
+        assert (one.section is other.section) == (description.backend == "OpenGL")
+        assert (one.section is device_module._setting_up) == (description.backend == "OpenGL")
+
+
+def test_a_device_that_is_wrapped_already_waits_for_none_that_is_opened(device: Device) -> None:
+    """A thread that holds a device's lock may open another, while a second thread wraps the first: neither waits."""
+    found = []
+    if device.section is device_module._setting_up:
+        assert Device.wrap(device.gpu_device) is device
+        return
+    with device_module._setting_up:
+        thread = threading.Thread(target=lambda: found.append(Device.wrap(device.gpu_device)), daemon=True)
+        thread.start()
+        thread.join(20)
+    assert found == [device]
+
+
 def test_each_adapter_is_opened_once(device: Device) -> None:
     assert resolve_device(None) is device
     assert resolve_device(device.description.index) is resolve_device(str(device.description.index))

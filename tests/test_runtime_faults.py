@@ -176,7 +176,6 @@ def check_whole(world: World) -> None:
     device = world.device
     for section in (
         device.section,
-        device_module._opening,
         device_module._setting_up,
         wgpu_private._enumerating,
         lazy._importing,

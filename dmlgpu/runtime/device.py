@@ -65,6 +65,8 @@ from .wgpu_private import check_process, claim_process, companion_of, end_calls_
 __all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter", "wrap_buffer"]
 
 _setting_up = Section()
+"""Held while a device is opened, and in all that uses one of OpenGL: these share a context in wgpu, which ends the
+process when a thread waits for it for a second."""
 _opened: Counter[str] = Counter()
 """How many devices there have been, by their adapter's summary."""
 
@@ -161,7 +163,7 @@ class Device:
         self.description = description
         self.owned = owned
         self.limits = replace(limits_of(gpu_device, description), tuning=stored_tuning(description))
-        self.section = Section()
+        self.section = _setting_up if description.backend == "OpenGL" else Section()
         self._process = os.getpid()
         self._released = False
         self._lost = False
@@ -208,22 +210,26 @@ class Device:
         """
         instance(gpu_device, "gpu_device", wgpu.GPUDevice, "give a wgpu.GPUDevice")
         claim_process()
-        with _setting_up:
-            found: Device | None = companion_of(gpu_device)
-            if found is not None and not found._released:
-                if found.released:
-                    found.check()  # which says why
-            else:
-                found = cls.__new__(cls)
-                try:
-                    found._set_up(gpu_device, describe(-1, gpu_device.adapter), owned=False)
-                except wgpu.GPUError as error:
-                    if "lost" in str(error):
-                        raise DeviceLostError(
-                            f"the wgpu device cannot be used: {said(error)}; wrap another one"
-                        ) from error
-                    raise named(error, gpu_device.adapter.summary) from error
+        found: Device | None = companion_of(gpu_device)
+        if found is None or found._released:
+            with _setting_up:
+                found = companion_of(gpu_device)
+                if found is None or found._released:
+                    return cls._wrap_anew(gpu_device)
+        if found.released:
+            found.check()  # which says why
         return found
+
+    @classmethod
+    def _wrap_anew(cls, gpu_device: Any) -> Device:
+        made = cls.__new__(cls)
+        try:
+            made._set_up(gpu_device, describe(-1, gpu_device.adapter), owned=False)
+        except wgpu.GPUError as error:
+            if "lost" in str(error):
+                raise DeviceLostError(f"the wgpu device cannot be used: {said(error)}; wrap another one") from error
+            raise named(error, gpu_device.adapter.summary) from error
+        return made
 
     @property
     def lock(self) -> RLock:
@@ -795,7 +801,6 @@ def _room(buffer: Buffer, offset: int, out: NDArray[Any]) -> tuple[NDArray[Any],
 
 _open: dict[str, Device] = {}
 _chosen: dict[str | int, Device] = {}
-_opening = Section()
 
 
 def default_device() -> Device:
@@ -842,7 +847,7 @@ def resolve_device(device: Any) -> Device:
         return found
     check_process()  # before a lock that another thread may have held when this process was forked
     lost = None
-    with _opening:
+    with _setting_up:
         # wgpu takes long to list its adapters, so a choice is kept.
         found = _chosen.get(choice)
         if found is None or found.released:
