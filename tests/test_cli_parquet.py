@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 import subprocess
 import sys
 from decimal import Decimal
@@ -334,6 +335,19 @@ def test_a_damaged_directory_is_an_error(tmp_path: Path) -> None:
     """
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
+@pytest.mark.parametrize("rows", [-13, 0, 1, 3])
+def test_a_wrong_number_of_rows_is_damage(run: Run, rows: int) -> None:
+    save("x.parquet", {"x": pa.array([1, 2])})
+    before, directory = b"\x16\x04\x19", Path("x.parquet").read_bytes()  # how Thrift writes 2, in front of a list
+    said = bytes([0x16, 2 * rows if rows >= 0 else -2 * rows - 1, 0x19])
+    Path("y.parquet").write_bytes(directory.replace(before, said, 1))
+    assert pq.ParquetFile("y.parquet").metadata.num_rows == rows
+    for options in ([], ["-o", "z.parquet"], ["-o", "z.parquet", "--memory", "1MiB"]):
+        status, _, err = run("cumsum", "y.parquet", *options)
+        assert status == 2
+        assert re.search(rf"y\.parquet is damaged.*: it says that it has {rows} rows?, and has 2$", one_line(err)), err
 
 
 def test_every_truncation_is_an_error(run: Run) -> None:

@@ -16,6 +16,7 @@ import pyarrow.compute
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from ..errors import counted
 from ..layout import ceil_div
 from ..planning.windows import TILE
 from .console import CommandError
@@ -55,8 +56,10 @@ def read_table(path: Path, only: Sequence[str] | None = None, missing: str | Non
     with reading(path) as file:
         content = b"".join(iter(lambda: file.read(AT_ONCE) or b"", b""))
     with _saying(path):
-        table = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(content), page_checksum_verification=True).read()
+        file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(content), page_checksum_verification=True)
+        table = file.read()
         names = list(table.column_names)
+        _check_rows(file, table.num_rows)
     if not table.num_rows:
         raise CommandError(f"{path} has no rows")
     chosen = chosen_columns(path, names, only)
@@ -201,6 +204,13 @@ def _check_groups(path: Path, file: Any) -> None:
     with _saying(path):
         for group in range(file.metadata.num_row_groups):
             next(file.iter_batches(1, row_groups=[group], use_threads=False), None)
+        _check_rows(file, sum(file.metadata.row_group(k).num_rows for k in range(file.metadata.num_row_groups)))
+
+
+def _check_rows(file: Any, found: int) -> None:
+    """Raise ValueError if a file says that it has another number of rows than it was found to have."""
+    if found != file.metadata.num_rows:
+        raise ValueError(f"it says that it has {counted(file.metadata.num_rows, 'row')}, and has {found}")
 
 
 def _groups(path: Path, file: Any) -> list[tuple[int, int]]:
@@ -327,8 +337,9 @@ class _ParquetBlocks:
         while True:
             with _saying(self.path):
                 batch = next(batches, None)
-            if batch is None:
-                return
+                if batch is None:
+                    _check_rows(self._file, first)
+                    return
             columns: list[Cells] = [pyarrow.chunked_array([cells]) for cells in batch.columns]
             for i in self.numbers:
                 columns[i] = _numbers(self.path, self._schema.names[i], columns[i], self._missing, first)

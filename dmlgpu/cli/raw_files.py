@@ -114,6 +114,15 @@ class _Input(RawFile):
         super().__init__(descriptor, owned=owned)
         self._name = name
 
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a place, and return it; ValueError for one before the beginning, which a damaged archive may name."""
+        if whence != os.SEEK_SET:  # zipfile looks whether that can be
+            return super().seek(offset, whence)
+        if offset < 0:
+            raise ValueError(f"it names the place {offset}")
+        with trying_to("read", self._name):
+            return super().seek(offset)
+
     def _piece(self, size: int) -> bytes:
         with trying_to("read", self._name):
             return super()._piece(size)
