@@ -59,6 +59,15 @@ def test_axis_none_flattens_in_c_order_as_numpy_does(device: dmlgpu.Device) -> N
     )
 
 
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_no_dimensions_are_a_slice_of_one_as_in_numpy(device: dmlgpu.Device, name: str) -> None:
+    scan, number = getattr(np, name), dmlgpu.asarray(np.float32(2.5), device)
+    for axis in (None, 0, -1):
+        assert scan(number, axis=axis).tolist() == scan(np.float32(2.5), axis=axis).tolist() == [2.5]
+    with pytest.raises(AxisError, match=r"^axis 1 is out of range"):
+        scan(number, axis=1)
+
+
 def test_out_and_dtype_of_numpy_functions(device: dmlgpu.Device) -> None:
     x = dmlgpu.asarray(np.array([100, 100, 100], np.int8), device)
     out = dmlgpu.asarray(np.zeros(3, np.int8), device)
