@@ -150,9 +150,12 @@ def test_each_adapter_is_opened_once(device: Device) -> None:
     assert resolve_device(device) is device
 
 
+WAY_OUT = "give a dmlgpu.Device, a wgpu.GPUDevice, an adapter's index, or a part of its summary"
+
+
 @pytest.mark.parametrize("wrong", [1.5, True, object(), b"llvmpipe"])
 def test_a_device_of_another_type(wrong: object) -> None:
-    with pytest.raises(ArrayTypeError, match=f"device is .* of type {type(wrong).__name__}; give a dmlgpu.Device"):
+    with pytest.raises(ArrayTypeError, match=f"device is .* of type {type(wrong).__name__}; {WAY_OUT}"):
         resolve_device(wrong)  # type: ignore[arg-type]
 
 

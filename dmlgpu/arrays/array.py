@@ -369,7 +369,9 @@ class DeviceArray:
         if stream is not None:
             raise ArrayTypeError(f"stream is {with_type(stream)}; devices here have no streams: leave it out")
         if device is None:
-            raise ArrayTypeError("device is None; give a dmlgpu.Device, an adapter's index, or a part of its summary")
+            raise ArrayTypeError(
+                "device is None; give a dmlgpu.Device, a wgpu.GPUDevice, an adapter's index, or a part of its summary"
+            )
         return asarray(self, device)
 
     async def numpy_async(self) -> NDArray[Any]:
@@ -467,7 +469,7 @@ class DeviceArray:
     __contains__ = _refusal("is not searched with `in`", f"{READ_BACK}; any(y is x for y in ...) looks for an array")
     __hash__ = _refusal("has no hash, as its elements can change", "use id(array) as a key")
     __bool__ = _refusal("has no truth value", "test .size, or the NumPy array that .numpy() returns")
-    __int__ = __float__ = __complex__ = __index__ = _refusal("is no number", "read one back with .numpy().item()")
+    __int__ = __float__ = __complex__ = __index__ = _refusal("is no number", "read one back with .item()")
     __round__ = _refusal("has no __round__", "use dmlgpu.round")
     __setitem__ = _refusal("has no assignment to elements", "write through out= of a function, such as dmlgpu.round")
     __delitem__ = _refusal("has a fixed shape", "leave elements out with a slice")

@@ -840,7 +840,8 @@ def resolve_device(device: Any) -> Device:
         return device
     if isinstance(device, wgpu.GPUDevice):
         return Device.wrap(device)
-    wanted = check_choice(device, "device", "give a dmlgpu.Device, an adapter's index, or a part of its summary")
+    way_out = "give a dmlgpu.Device, a wgpu.GPUDevice, an adapter's index, or a part of its summary"
+    wanted = check_choice(device, "device", way_out)
     choice = os.environ.get(ENVIRONMENT_VARIABLE, "") if wanted is None else wanted
     found = _chosen.get(choice)
     if found is not None and not found.released:
