@@ -61,7 +61,7 @@ BAD = {
         "'notes.txt' has the extension .txt; dmlgpu reads .npy, .npz, .csv",
     ),
     "a folder": ("cumsum folder", "'folder' is a folder; give a file in it"),
-    "no extension": ("cumsum gone", "'gone' has no extension; dmlgpu reads .npy"),
+    "no extension": ("cumsum gone", "parquet files, or a .npy file through '-'"),
     "nothing on standard input": ("cumsum -", "standard input is empty or closed: send a .npy file through"),
     "unknown output extension": ("cumsum v.npy -o y.zip", "'y.zip' has the extension .zip; dmlgpu writes .npy"),
     "an array to an archive": ("cumsum v.npy -o y.npz", "the arrays of a .npz file go into another .npz file"),

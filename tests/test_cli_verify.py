@@ -409,7 +409,10 @@ class TestThroughDawn:
 BAD = {
     "unknown device": ("--device frob", "device 'frob' is in no adapter's summary"),
     "unknown case": ("--case sum.float32", "there is no case 'sum.float32': "),
-    "pattern of nothing": ("--case frob*", "no case of the suite matches 'frob*'"),
+    "pattern of nothing": (
+        "--case frob*",
+        "no case of the suite matches 'frob*'; docs/portability.md shows what names hold",
+    ),
     "case and full": (f"--full --case {ONE}", "--case chooses cases, and --full takes all"),
     "reference without a file": ("--reference", "it needs --digest FILE"),
     "reference with a device": ("--reference --digest x.json --device 0", "leave --device, --jobs and --json out"),

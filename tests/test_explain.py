@@ -117,6 +117,10 @@ def test_text_says_every_pass_and_the_sums() -> None:
     ):
         assert words in text
     assert max(map(len, text.splitlines())) <= 90
+    small = str(dmlgpu.explain("round", 1, dtype="float16", profile="rdna3"))
+    assert "1 sector of 32 bytes an access, 1 at least" in small
+    small = str(dmlgpu.explain("cumsum", 1, dtype="uint8", profile="rdna3"))
+    assert ", 1 byte written" in small
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,8 @@ A module with a ``DEFAULT_DEVICE`` says what takes the place of ``--device``.
 """
 
 _DESCRIPTION = """\
-Cumulative sums, cumulative products and rounding on the GPU, for .npy, .csv
-and .parquet files. The results have the same bits on every device.
+Cumulative sums, cumulative products and rounding on the GPU, for .npy, .npz,
+.csv and .parquet files. The results have the same bits on every device.
 
 examples:
   dmlgpu cumsum rain.csv                          show the running totals

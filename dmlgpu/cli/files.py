@@ -72,7 +72,10 @@ def _format(path: Path, verb: str) -> Format:
             if path.is_dir():
                 raise CommandError(f"{str(path)!r} is a folder; give a file in it")
             what = f"the extension {suffix}" if suffix else "no extension"
-            raise CommandError(f"{str(path)!r} has {what}; dmlgpu {verb} .npy, .npz, .csv and .parquet files")
+            raise CommandError(
+                f"{str(path)!r} has {what}; dmlgpu {verb} .npy, .npz, .csv and .parquet files, or a .npy file through "
+                "'-'"
+            )
 
 
 def check_outputs(options: Mapping[str, str | None]) -> dict[str, Path]:

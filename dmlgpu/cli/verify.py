@@ -239,7 +239,7 @@ def _named(names: Sequence[str]) -> list[Case]:
         if any(sign in name for sign in "*?["):
             matching = {case.name: case for case in suite(full=True) if fnmatchcase(case.name, name)}
             if not matching:
-                raise CommandError(f"no case of the suite matches {name!r}")
+                raise CommandError(f"no case of the suite matches {name!r}; docs/portability.md shows what names hold")
             cases |= matching
         else:
             cases[name] = parse(name)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from .. import shaders
 from ..arguments import choice
+from ..errors import counted
 from .dispatch import Pass
 from .ledger import SECTOR_BYTES, Figures, Sectors, figures_of
 from .plan import passes_of
@@ -275,7 +276,8 @@ def _of_group(same: Sequence[ExplainedPass]) -> Iterator[str]:
         ("writes", one.write_sectors, one.least_write_sectors),
     ):
         if found is not None:
-            yield f"   {name:10} {found:.3g} sectors of {SECTOR_BYTES} bytes an access, {least:.3g} at least"
+            sectors = "sector" if found == 1 else "sectors"
+            yield f"   {name:10} {found:.3g} {sectors} of {SECTOR_BYTES} bytes an access, {least:.3g} at least"
     if one.bytes_in_flight:
         yield f"   in flight  {_bytes(max(one.bytes_in_flight for one in same))}"
     yield f"   links      {sum(one.serial_links for one in same)}{in_all}"
@@ -289,4 +291,4 @@ def _bytes(number: float) -> str:
     for unit, size in _UNITS:
         if number >= size:
             return f"{number / size:.3g} {unit}"
-    return f"{number:.0f} bytes"
+    return counted(round(number), "byte")

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Final
 
 from ..dtypes import ElementType
+from ..errors import counted
 from ..layout import ceil_div
 from .columns import Columns, strip_tiles_of, strips_of
 from .dispatch import BoundWindow, Pass, Planner
@@ -135,7 +136,7 @@ class ScanPlanner(Planner):
         is_many = problem.slices * length >= _MANY_SHORT_ELEMENTS
         together = RUN // math.gcd(length, RUN)
         if self._is_decreasing or not (is_many and self._policy.packs(problem) and self._is_packed(together)):
-            self.why = f"slices of {length} elements are a single run of at most {RUN}: an invocation each"
+            self.why = f"slices of {counted(length, 'element')} are a single run of at most {RUN}: an invocation each"
             for bound in self.windows(self.chunks):
                 yield self._short_pass(bound, length if is_many else 0)
             return
