@@ -27,14 +27,20 @@ from dmlgpu.errors import (
     DeviceReleasedError,
     NoAdapterError,
     ReleasedArrayError,
+    ShaderError,
     SoftwareAdapterWarning,
 )
 from dmlgpu.layout import Layout
+from dmlgpu.planning.dispatch import PipelineKey
+from dmlgpu.planning.plan import plan_problem
 from dmlgpu.planning.problem import Operator, ScanProblem, scan_problem
+from dmlgpu.planning.windows import TILE
 from dmlgpu.runtime import adapters, executor
 from dmlgpu.runtime import device as device_module
 from dmlgpu.runtime.adapters import AdapterDescription, choose, devices, select_adapter
 from dmlgpu.runtime.device import Device, default_device, resolve_device
+from dmlgpu.runtime.pipelines import Pipelines
+from dmlgpu.runtime.wgpu_private import compiles_side_by_side, implementation
 
 from .harness import check_scan, numbers
 
@@ -638,11 +644,42 @@ def test_a_warning_that_is_an_error_comes_after_the_device_is_replaced(monkeypat
 def test_pipelines_are_compiled_once(device: Device) -> None:
     x = numbers((3, 300), np.int16)
     check_scan(device, x, "sum", 1)
-    misses, hits = device.pipelines.misses, device.pipelines.hits
+    compiled = device.pipelines.compiled
     check_scan(device, x, "sum", 1, reverse=True, exclusive=True)
     check_scan(device, x.T.copy(), "sum", 0)
-    assert device.pipelines.misses == misses
-    assert device.pipelines.hits > hits
+    assert device.pipelines.compiled == compiled
+
+
+def test_pipelines_of_a_plan_are_compiled_at_the_same_time(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By threads, of which each waits for another one here; by the calling thread where the backend allows no more."""
+    layout = Layout.packed((3, 5 * TILE))
+    problem = scan_problem(by_name("float32"), Operator.SUM, layout, layout, 1)
+    keys = list(dict.fromkeys(one.pipeline for one in plan_problem(problem, device.limits, kernel="lookback").passes))
+    assert len(keys) == 4
+    pipelines = Pipelines(device.gpu_device)
+    compile_one, pair, threads = pipelines._compile, threading.Barrier(2), set()
+
+    def compile_noted(key: PipelineKey) -> None:
+        threads.add(threading.get_ident())
+        if compiles_side_by_side(device.gpu_device):
+            pair.wait(20)
+        compile_one(key)
+
+    monkeypatch.setattr(pipelines, "_compile", compile_noted)
+    found = pipelines.get_all([*keys, keys[0]])
+    assert found == [pipelines.get(key) for key in [*keys, keys[0]]]
+    assert pipelines.compiled == 4
+    is_native = "OpenGL" not in device.summary and implementation().startswith("wgpu-native")
+    assert (threading.get_ident() not in threads) == is_native
+
+
+def test_errors_of_compilers_in_threads_reach_the_caller(device: Device) -> None:
+    pipelines = Pipelines(device.gpu_device)
+    good = PipelineKey("scan_carries", (("element", "f32"),), (("product", 0),))
+    for bad in (PipelineKey("nonesuch", (), ()), replace(good, constants=(("nonesuch", 1),))):
+        with pytest.raises(ShaderError, match="nonesuch"):
+            pipelines.get_all([good, bad])
+        assert pipelines.get(good) is pipelines.get_all([good])[0]
 
 
 def test_long_plans_are_cut_into_submissions(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

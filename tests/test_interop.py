@@ -69,10 +69,10 @@ def test_a_wgpu_device_is_wrapped_once(gpu: Any) -> None:
 
 def test_pipelines_outlive_a_call(gpu: Any) -> None:
     check_works(gpu)
-    misses = dmlgpu.Device.wrap(gpu).pipelines.misses
+    compiled = dmlgpu.Device.wrap(gpu).pipelines.compiled
     gc.collect()
     check_works(gpu)
-    assert dmlgpu.Device.wrap(gpu).pipelines.misses == misses
+    assert dmlgpu.Device.wrap(gpu).pipelines.compiled == compiled
 
 
 def test_an_own_device_is_wrapped_as_itself(device: dmlgpu.Device) -> None:

@@ -634,8 +634,7 @@ class Device:
         """Compile the pipelines of a plan, so that binding it does not have to."""
         instance(plan, "plan", Plan, "make one with dmlgpu.planning.plan")
         with self.section:
-            for planned in plan.passes:
-                self.pipelines.get(planned.pipeline)
+            self.pipelines.get_all(planned.pipeline for planned in plan.passes)
 
     def bind(
         self,

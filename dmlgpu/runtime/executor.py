@@ -303,7 +303,7 @@ class Executor:
             self._recorder().dispatch(step)
 
     def _compiled(self, plan: Plan) -> list[Pipeline]:
-        return [self.pipelines.get(planned.pipeline) for planned in plan.passes]
+        return self.pipelines.get_all(planned.pipeline for planned in plan.passes)
 
     def _bind(self, plan: Plan, source: Any, target: Any, scratch: tuple[Any, int]) -> Bound:
         """Return the plan over these buffers, with uniforms of its own."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +13,7 @@ import wgpu
 from .. import shaders
 from ..errors import ShaderError
 from ..planning.dispatch import PipelineKey
+from .wgpu_private import compiles_side_by_side
 
 __all__ = ["Pipeline", "Pipelines"]
 
@@ -23,21 +27,32 @@ class Pipeline:
 
 
 class Pipelines:
-    """A cache of pipelines.
-
-    Attributes
-    ----------
-    hits, misses : int
-        The number of times that a pipeline was there, and that it had to be compiled.
-    """
+    """A cache of pipelines."""
 
     def __init__(self, gpu_device: Any) -> None:
         self._gpu_device = gpu_device
+        self._is_side_by_side = compiles_side_by_side(gpu_device)
         self._pipelines: dict[PipelineKey, Pipeline] = {}
         self._modules: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[shaders.Shader, Any]] = {}
         self._layouts: dict[tuple[tuple[int, str], ...], tuple[Any, Any]] = {}
-        self.hits = 0
-        self.misses = 0
+
+    @property
+    def compiled(self) -> int:
+        """How many pipelines there are."""
+        return len(self._pipelines)
+
+    def get_all(self, keys: Iterable[PipelineKey]) -> list[Pipeline]:
+        """Return the pipelines for keys, as `get` does; those that are missing are compiled at the same time."""
+        wanted = list(keys)
+        missing = [key for key in dict.fromkeys(wanted) if key not in self._pipelines]
+        if len(missing) > 1 and self._is_side_by_side:
+            # An error that is suppressed here comes again from `get`; RuntimeError: there can be no more threads.
+            with suppress(ShaderError, RuntimeError), ThreadPoolExecutor(len(missing)) as threads:
+                for key in missing:
+                    self._module(key)
+                    self._layout(key)
+                list(threads.map(self._compile, missing))
+        return [self.get(key) for key in wanted]
 
     def get(self, key: PipelineKey) -> Pipeline:
         """Return the pipeline for a key.
@@ -47,13 +62,13 @@ class Pipelines:
         ShaderError
             If the shader does not compile; the message names file, line and column.
         """
-        found = self._pipelines.get(key)
-        if found is not None:
-            self.hits += 1
-            return found
-        self.misses += 1
+        if key not in self._pipelines:
+            self._compile(key)
+        return self._pipelines[key]
+
+    def _compile(self, key: PipelineKey) -> None:
         shader, module = self._module(key)
-        layout, pipeline_layout = self._layout(tuple(key.bindings.items()))
+        layout, pipeline_layout = self._layout(key)
         try:
             pipeline = self._gpu_device.create_compute_pipeline(
                 layout=pipeline_layout,
@@ -61,8 +76,7 @@ class Pipelines:
             )
         except wgpu.GPUError as error:
             raise ShaderError(f"{shader.name} does not compile for {key}: {error}") from error
-        made = self._pipelines[key] = Pipeline(pipeline, layout)
-        return made
+        self._pipelines[key] = Pipeline(pipeline, layout)
 
     def _module(self, key: PipelineKey) -> tuple[shaders.Shader, Any]:
         name = (key.kernel, key.slots)
@@ -75,7 +89,8 @@ class Pipelines:
             self._modules[name] = (shader, module)
         return self._modules[name]
 
-    def _layout(self, bindings: tuple[tuple[int, str], ...]) -> tuple[Any, Any]:
+    def _layout(self, key: PipelineKey) -> tuple[Any, Any]:
+        bindings = tuple(key.bindings.items())
         if bindings not in self._layouts:
             entries = [
                 {"binding": number, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": kind}}

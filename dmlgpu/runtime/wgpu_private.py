@@ -177,6 +177,16 @@ def implementation() -> str:
     return f"{'Dawn' if dawn else 'wgpu-native'} {native_version()}"
 
 
+def compiles_side_by_side(gpu_device: Any) -> bool:
+    """Whether threads may compile for a wgpu.GPUDevice at the same time.
+
+    Not for OpenGL: wgpu-native ends the process where a thread waits a second for another's compiler. Dawn takes calls
+    of one thread at a time.
+    """
+    is_native = type(gpu_device).__module__.startswith("wgpu.backends.wgpu_native")
+    return is_native and gpu_device.adapter.info["backend_type"] != "OpenGL"
+
+
 def owner_of(gpu_object: Any) -> Any:
     """Return the wgpu.GPUDevice that a buffer or an encoder belongs to, or None where wgpu does not say."""
     return getattr(gpu_object, "_device", None)
