@@ -73,7 +73,7 @@ def _functions() -> dict[Callable[..., Any], Callable[..., Any]]:
 
 def _flat(a: Any, axis: SupportsIndex | None) -> Any:
     """Return what NumPy scans: all elements in C order where `axis` is None, and a number as a slice of one."""
-    if axis is not None and getattr(a, "ndim", 1):
+    if axis is not None and getattr(a, "ndim", None) != 0:
         return a
     array = a if hasattr(a, "reshape") else host_array(a)  # a list or a number, where `out` is the DeviceArray
     return array.reshape(-1)
