@@ -325,6 +325,7 @@ def _sizes_of(count: int, shape: Sequence[int]) -> tuple[int, ...]:
         sizes[sizes.index(-1)] = count // known
     elif unknown or known != count:
         raise ArgumentError(
-            f"shape is {shown(tuple(sizes))} for an array of {count} elements: give sizes that multiply to {count}"
+            f"shape is {shown(tuple(sizes))} for an array of {counted(count, 'element')}: give sizes that multiply to "
+            f"{count}"
         )
     return tuple(sizes)

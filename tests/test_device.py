@@ -165,6 +165,11 @@ def test_a_device_of_another_type(wrong: object) -> None:
         resolve_device(wrong)  # type: ignore[arg-type]
 
 
+def test_a_wgpu_device_is_to_be_wrapped(device: Device) -> None:
+    with pytest.raises(ArrayTypeError, match=r"^adapter is .*; Device\.wrap takes a wgpu\.GPUDevice$"):
+        Device(device.gpu_device)  # type: ignore[arg-type]
+
+
 def test_limits_that_the_adapter_does_not_have(device: Device) -> None:
     with pytest.raises(DeviceError, match="gives no device with these limits"):
         Device(device.description, limits={"max-buffer-size": 2**62})

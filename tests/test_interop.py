@@ -274,7 +274,7 @@ def test_a_buffer_destroyed_or_mapped_later(gpu: Any) -> None:
 
 # What is wrong, what from_wgpu is given instead of a buffer of 64 bytes and (4,) float32, and the error.
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"shape": 17}, ArgumentError, r"lie in bytes 0 to 68 while buffer has 64"),
+    ({"shape": 17}, ArgumentError, r"with packed strides and offset 0 lie in bytes 0 to 68 while buffer has 64"),
     ({"shape": (4, 5)}, ArgumentError, r"lie in bytes 0 to 80 while buffer has 64"),
     ({"offset": 52}, ArgumentError, r"lie in bytes 52 to 68 while buffer has 64"),
     ({"offset": -4}, ArgumentError, r"lie in bytes -4 to 12"),
@@ -284,6 +284,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"strides": (-4,)}, ArgumentError, r"lie in bytes -12 to 4"),
     ({"strides": (2,)}, ArgumentError, r"strides has 2 bytes, no multiple"),
     ({"strides": (16, 4)}, ArgumentError, r"strides has 2 values while shape has 1"),
+    ({"shape": (2, 2), "strides": 8}, ArgumentError, r"strides has 1 value while shape has 2"),
     ({"strides": (True,)}, ArrayTypeError, r"strides is True"),
     ({"strides": (2**40,)}, ArgumentError, r"lie in bytes 0 to 3298534883332"),
     ({"shape": -1}, ArgumentError, r"no size may be negative"),

@@ -137,6 +137,11 @@ LAYOUT = Layout.packed((2, 3))
         (lambda: Layout((0,), (1,)).take(0), ArrayIndexError, "axis 0 of size 0: it has no element"),
         (lambda: LAYOUT.transpose((0, 0)), ArgumentError, r"axes is \(0, 0\) .* 2 dimensions: name each"),
         (lambda: LAYOUT.transpose((0,)), ArgumentError, r"axes is \(0,\) .* 2 dimensions: name each"),
+        (
+            lambda: Layout.packed(()).reshape((2,)),
+            ArgumentError,
+            "for an array of 1 element: give sizes that",
+        ),
         (lambda: Layout.packed((6,)).reshape((4,)), ArgumentError, r"shape is \(4,\) for an array of 6 elements: give"),
         (lambda: Layout.packed((6,)).reshape((4, -1)), ArgumentError, "6 elements"),
         (lambda: Layout.packed((0,)).reshape((0, -1)), ArgumentError, "0 elements"),

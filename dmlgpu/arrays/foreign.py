@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from ..arguments import integer, integers
 from ..dtypes import by_argument
-from ..errors import ArgumentError, ArrayTypeError, shown
+from ..errors import ArgumentError, ArrayTypeError, counted, shown
 from ..layout import Layout, check_sizes, packed_strides
 from ..lazy import import_runtime
 from .array import DeviceArray
@@ -92,12 +92,14 @@ def from_wgpu(
     else:
         steps = tuple(_elements(step, element.itemsize, "strides") for step in integers(strides, "strides"))
         if len(steps) != len(sizes):
-            raise ArgumentError(f"strides has {len(steps)} values while shape has {len(sizes)}; give one a dimension")
+            found = counted(len(steps), "value")
+            raise ArgumentError(f"strides has {found} while shape has {len(sizes)}; give one a dimension")
     layout = Layout(sizes, steps, _elements(integer(offset, "offset"), element.itemsize, "offset"))
     low, high = (position * element.itemsize for position in layout.extent)
     if low < 0 or high > memory.nbytes:
+        placed = "packed strides" if strides is None else f"strides {shown(strides)}"
         raise ArgumentError(
-            f"elements of shape {sizes} with strides {shown(strides)} and offset {shown(offset)} "
+            f"elements of shape {sizes} with {placed} and offset {shown(offset)} "
             f"lie in bytes {shown(low)} to {shown(high)} while buffer has {memory.nbytes}; make them lie inside"
         )
     if high > memory.nbytes // 4 * 4:

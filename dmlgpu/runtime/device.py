@@ -142,7 +142,10 @@ class Device:
     def __init__(
         self, adapter: str | int | AdapterDescription | None = None, *, limits: Mapping[str, int] | None = None
     ) -> None:
-        way_out = "give a part of an adapter's summary, its index, or a description from dmlgpu.devices()"
+        way_out = (
+            "give a part of an adapter's summary, its index, or a description from dmlgpu.devices(); Device.wrap takes "
+            "a wgpu.GPUDevice"
+        )
         chosen = (
             adapter
             if isinstance(adapter, AdapterDescription)
