@@ -283,6 +283,43 @@ def test_bits_are_the_references(device: dmlgpu.Device) -> None:
     assert found.tobytes() == np.asarray(reference.cumulative(x, "sum", axis=0)).tobytes()
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "axis", "steps", "expected"),
+    [((20_000, 30), 0, [9000, 9000, 2000], [1, 1, 0, 1]), ((3, 200_003), 1, [80_000, 80_000, 40_003], [1, 2, 2, 1])],
+)
+def test_few_tiles_are_scanned_together_with_the_elements_that_wait(
+    device: dmlgpu.Device,
+    monkeypatch: pytest.MonkeyPatch,
+    reverse: bool,
+    shape: tuple[int, int],
+    axis: int,
+    steps: list[int],
+    expected: list[int],
+) -> None:
+    """Of many the rest has a run of its own, and is copied as it lies; in either byte order."""
+    x = np.random.default_rng(5).standard_normal(shape).astype(np.float32)
+    runs = 0
+    real = type(device).run_piece
+
+    def run_piece(*args: Any, **kwargs: Any) -> Any:
+        nonlocal runs
+        runs += 1
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(type(device), "run_piece", run_piece)
+    scan = dmlgpu.Scan("sum", axis=axis, reverse=reverse, device=device)
+    parts = np.split(x, np.cumsum(steps[::-1] if reverse else steps)[:-1], axis=axis)
+    results, counted = [], []
+    for number, part in enumerate(parts[::-1] if reverse else parts):
+        results.append(scan.push(part.astype(">f4") if number == 1 else part))
+        counted.append(runs)
+    results.append(scan.finish())
+    assert np.diff([0, *counted, runs]).tolist() == expected
+    whole = dmlgpu.cumulative_sum(x, axis=axis, reverse=reverse, device=device)
+    assert same_bits(together(results, axis, reverse), np.asarray(whole))
+
+
 def test_what_was_pushed_is_the_caller_s_again(device: dmlgpu.Device) -> None:
     x = np.ones(5000, np.int32)
     scan = dmlgpu.Scan("sum", axis=0, device=device)

@@ -18,7 +18,7 @@ from ..arguments import choice, integer
 from ..dtypes import BOOL, ELEMENT_TYPES, ElementType, by_argument, by_dtype, by_name
 from ..errors import ArgumentError, ArrayTypeError, DeviceError, DmlGpuError, said, shown, with_type
 from ..layout import Layout, check_sizes, resolve_axis
-from ..lazy import resolve_device
+from ..lazy import import_runtime, resolve_device
 from ..planning.pieces import CARRY_WORDS, RECORD_WORDS, max_bytes, max_length, max_slices
 from ..planning.problem import Operator, Precision, ScanOptions, ScanProblem, check_monotone
 from ..planning.windows import TILE, Limits
@@ -35,6 +35,8 @@ __all__ = ["PieceKind", "Scan", "Treatment", "cut", "records_of_cube", "scan_cub
 
 _OPERATORS = {operator.value: operator for operator in (Operator.SUM, Operator.PRODUCT)}
 _VERSION = 1
+_FEW_TILES = 8
+"""Up to so many are scanned together with the unfinished tile: those of wide arrays, of which each is large."""
 _MAGIC = b"dmlgpu scan\n"
 _DIGEST_BYTES = 32
 _OF_ALL = frozenset({"operator", "axis", "exclusive", "reverse", "precision", "dtype", "length"})
@@ -220,17 +222,20 @@ class Scan:
         cube = array.reshape(kind.cube(length))
         waiting = self._pending_length
         whole = (waiting + length) // TILE * TILE
-        parts: list[Array] = []
+        parts: list[Array | _Joined] = []
         rest = 0
         if whole:
             rest = whole - waiting
-            first = TILE - waiting if waiting else 0
-            if first:
-                parts.append(_joined(kind, [*self._pending, cut(kind, cube, 0, first)]))
+            first = 0
+            if waiting:
+                # Of a device's elements only those of the unfinished tile leave it, and many are copied as they lie.
+                is_apart = isinstance(cube, DeviceArray) or whole > _FEW_TILES * TILE
+                first = TILE - waiting if is_apart else rest
+                parts.append(_Joined.of(kind, [*self._pending, cut(kind, cube, 0, first)]))
             if first < rest:
                 parts.append(cut(kind, cube, first, rest))
         result, carries, treatment = self._compute(kind, parts, array, unfinished=True)
-        left = _host_copy(cut(kind, cube, rest, length))
+        left = _host_copy(kind, cut(kind, cube, rest, length))
         pending = [left] if whole else [*self._pending, left]
         let_interrupts_through()
         self._kind, self._carries, self._length = kind, carries, self._length + length
@@ -256,7 +261,7 @@ class Scan:
             self._check_open()
             if self._kind is None:
                 raise ArgumentError("nothing was pushed, so there are no results and no shape: push a piece first")
-            parts = [_joined(self._kind, self._pending)] if self._pending else []
+            parts = [_Joined.of(self._kind, self._pending)] if self._pending else []
             empty_host = host_empty(self._kind.with_length(0), self._kind.source)
             result, _, _ = self._compute(self._kind, parts, empty_host, unfinished=False)
             let_interrupts_through()
@@ -291,7 +296,7 @@ class Scan:
         return expected
 
     def _compute(
-        self, kind: PieceKind, parts: Sequence[Array], like: Array, *, unfinished: bool
+        self, kind: PieceKind, parts: Sequence[Array | _Joined], like: Array, *, unfinished: bool
     ) -> tuple[Array, NDArray[np.uint32] | None, Treatment | None]:
         """Return the results of parts that follow each other, of the kind of `like`, and the carries after them.
 
@@ -368,7 +373,8 @@ class Scan:
             if self._carries is not None:
                 body += self._carries.astype("<u4", copy=False).tobytes()
             if self._pending:
-                body += _little(_joined(kind, self._pending)).tobytes()
+                pending = np.concatenate(_Joined.of(kind, self._pending).cubes, axis=1)
+                body += _little(pending).tobytes()
         return header, body
 
     @classmethod
@@ -492,14 +498,66 @@ def cut(kind: PieceKind, cube: Any, begin: int, end: int) -> Any:
     return cube[:, length - end : length - begin] if kind.options.reverse else cube[:, begin:end]
 
 
-def _host_copy(cube: Array) -> NDArray[Any]:
-    return cube.numpy() if isinstance(cube, DeviceArray) else cube.copy()
+def _host_copy(kind: PieceKind, cube: Array) -> NDArray[Any]:
+    if isinstance(cube, DeviceArray):
+        return cube.numpy()
+    copied = host_empty(cube.shape, kind.source)
+    _copy(copied, cube)
+    return copied
 
 
-def _joined(kind: PieceKind, parts: Sequence[Array]) -> NDArray[Any]:
-    """Return cubes that follow each other in traversal order as one, in natural order."""
-    cubes = [part.numpy() if isinstance(part, DeviceArray) else part for part in parts]
-    return np.concatenate(cubes[::-1] if kind.options.reverse else cubes, axis=1)
+def _copy(target: NDArray[Any], source: NDArray[Any]) -> None:
+    """Copy elements by several threads."""
+    import_runtime()  # by one thread at a time
+    from ..runtime.transfers import copy_array
+
+    copy_array(target, source)
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """Cubes of the host that follow each other along the axis. As one they are only on the device."""
+
+    cubes: tuple[NDArray[Any], ...]
+
+    @classmethod
+    def of(cls, kind: PieceKind, parts: Sequence[Array]) -> Self:
+        """Join cubes that follow each other in traversal order."""
+        cubes = [part.numpy() if isinstance(part, DeviceArray) else part for part in parts]
+        return cls(tuple(cubes[::-1] if kind.options.reverse else cubes))
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The shape of all together."""
+        outer, _, inner = self.cubes[0].shape
+        return outer, sum(cube.shape[1] for cube in self.cubes), inner
+
+    def __getitem__(self, key: tuple[slice, ...]) -> _Joined:
+        outer, along, *inner = key
+        begin, end, _ = along.indices(self.shape[1])
+        parts = []
+        for cube in self.cubes:
+            parts.append(cube[(outer, slice(max(begin, 0), max(end, 0)), *inner)])
+            begin, end = begin - cube.shape[1], end - cube.shape[1]
+        return _Joined(tuple(parts))
+
+    def upload(self, device: Device, element: ElementType) -> Tensor:
+        """Return them on a device, in temporary memory."""
+        shape = self.shape
+        tensor = empty(device, element, shape, temporary=True)
+
+        def write(target: NDArray[np.uint8]) -> None:
+            begin, places = 0, target.view(element.dtype).reshape(shape)
+            for cube in self.cubes:
+                _copy(places[:, begin : begin + cube.shape[1]], cube)
+                begin += cube.shape[1]
+
+        try:
+            device.upload_by(tensor.buffer, math.prod(shape) * element.itemsize, write)
+        except BaseException:
+            tensor.buffer.release()
+            raise
+        return tensor
 
 
 def _little_dtype(element: ElementType) -> np.dtype[Any]:
@@ -570,7 +628,7 @@ def _check_header(header: Mapping[str, Any]) -> None:
 def scan_cube(
     kind: PieceKind,
     device: Device,
-    cube: Array,
+    cube: Array | _Joined,
     out: Array | None,
     carries: NDArray[np.uint32] | None,
     unfinished: bool,
@@ -646,7 +704,9 @@ def records_of_cube(kind: PieceKind, device: Device, cube: NDArray[Any]) -> NDAr
     return records
 
 
-def _windows(kind: PieceKind, limits: Limits, cube: Array) -> Iterator[tuple[slice, slice, list[tuple[int, int]]]]:
+def _windows(
+    kind: PieceKind, limits: Limits, cube: Array | _Joined
+) -> Iterator[tuple[slice, slice, list[tuple[int, int]]]]:
     """Cut a piece to what the device can bind: yield some slices, and the ends of parts of them in traversal order."""
     outer, length, inner = cube.shape
     itemsize = max(kind.source.itemsize, kind.element.itemsize)
@@ -660,7 +720,13 @@ def _windows(kind: PieceKind, limits: Limits, cube: Array) -> Iterator[tuple[sli
 
 
 def _scan_window(
-    kind: PieceKind, device: Device, x: Array, y: Array | None, carry: NDArray[np.uint32] | None, *, unfinished: bool
+    kind: PieceKind,
+    device: Device,
+    x: Array | _Joined,
+    y: Array | None,
+    carry: NDArray[np.uint32] | None,
+    *,
+    unfinished: bool,
 ) -> NDArray[np.uint32] | None:
     """Scan what the device can bind at once."""
     with ExitStack() as temporaries:
@@ -671,6 +737,8 @@ def _scan_window(
 
         if isinstance(x, DeviceArray):
             source = x._tensor if _is_near(x._tensor) else temporary(packed(x._tensor, kind.source, temporary=True))
+        elif isinstance(x, _Joined):
+            source = temporary(x.upload(device, kind.source))
         else:
             source = temporary(upload(device, x, temporary=True))
         out = y if isinstance(y, np.ndarray) else None

@@ -6,7 +6,7 @@ import os
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from threading import RLock
@@ -436,6 +436,11 @@ class Device:
         if data.size:
             with self.use(buffer):
                 self._transfers.write(buffer, start, data)
+
+    def upload_by(self, buffer: Buffer, nbytes: int, write: Callable[[NDArray[np.uint8]], None]) -> None:
+        """Have a function write the first bytes of a buffer, such as those of several arrays; raises as `upload`."""
+        with self.use(buffer):
+            self._transfers.write_by(buffer, nbytes, write)
 
     def download(self, buffer: Buffer, offset: int, out: NDArray[Any]) -> None:
         """Fill an array of any strides, in C order, with the bytes of a buffer from `offset` on; raises as `upload`."""

@@ -55,14 +55,23 @@ def _contiguous_bytes(data: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _put(target: NDArray[np.uint8], data: NDArray[Any]) -> None:
-    """Write an array's elements as native bytes in C order, and zeros after them."""
-    copy_array(target[: data.nbytes].view(_native(data)).reshape(data.shape), data)
-    target[data.nbytes :] = 0
+    """Write an array's elements as native bytes in C order."""
+    copy_array(target.view(_native(data)).reshape(data.shape), data)
 
 
 def fill(gpu_buffer: Any, data: NDArray[Any]) -> None:
     """Write an array to the start of a buffer that is mapped for writing."""
-    fill_mapped(gpu_buffer, 0, _up(data.nbytes, 4), lambda target: _put(target, data))
+    _fill_padded(gpu_buffer, 0, data.nbytes, lambda target: _put(target, data))
+
+
+def _fill_padded(gpu_buffer: Any, offset: int, nbytes: int, write: Callable[[NDArray[np.uint8]], None]) -> None:
+    """Have `write` write some bytes of a buffer that is mapped for writing, and zeros after them up to whole words."""
+
+    def write_all(target: NDArray[np.uint8]) -> None:
+        write(target[:nbytes])
+        target[nbytes:] = 0
+
+    fill_mapped(gpu_buffer, offset, _up(nbytes, 4), write_all)
 
 
 class Transfers:
@@ -86,9 +95,18 @@ class Transfers:
         if data.nbytes <= _SMALL:
             self._write_small(buffer.gpu_buffer, offset, _contiguous_bytes(data))
         elif buffer.mappable and offset % 8 == 0:
-            self._write_mapped(buffer.gpu_buffer, offset, data)
+            self._write_mapped(buffer.gpu_buffer, offset, data.nbytes, lambda target: _put(target, data))
         else:
             self._write_staged(buffer.gpu_buffer, offset, _contiguous_bytes(data))
+
+    def write_by(self, buffer: Buffer, nbytes: int, write: Callable[[NDArray[np.uint8]], None]) -> None:
+        """Have `write` write the first bytes of a buffer, where they are or, if the host has no access, elsewhere."""
+        if nbytes > _SMALL and buffer.mappable:
+            self._write_mapped(buffer.gpu_buffer, 0, nbytes, write)
+            return
+        data = np.empty(nbytes, np.uint8)
+        write(data)
+        self.write(buffer, 0, data)
 
     def read(self, buffer: Buffer, *parts: _Part) -> None:
         """Fill arrays, in C order, each with the bytes from an offset on; offsets increase."""
@@ -109,11 +127,12 @@ class Transfers:
             source = padded
         self._executor.write(gpu_buffer, offset, source)
 
-    def _write_mapped(self, gpu_buffer: Any, offset: int, data: NDArray[Any]) -> None:
+    def _write_mapped(
+        self, gpu_buffer: Any, offset: int, nbytes: int, write: Callable[[NDArray[np.uint8]], None]
+    ) -> None:
         self._executor.flush()
-        size = _up(data.nbytes, 4)
-        with self._mapped(gpu_buffer, map_to_write(gpu_buffer, offset, size)):
-            fill_mapped(gpu_buffer, offset, size, lambda target: _put(target, data))
+        with self._mapped(gpu_buffer, map_to_write(gpu_buffer, offset, _up(nbytes, 4))):
+            _fill_padded(gpu_buffer, offset, nbytes, write)
 
     def _read_mapped(self, gpu_buffer: Any, parts: Sequence[_Part]) -> None:
         self._executor.flush()
