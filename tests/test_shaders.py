@@ -267,6 +267,17 @@ def test_the_pipelines_have_every_kernel_type_and_variant() -> None:
     assert pieces <= {slot for key in keys for slot in key.slots}
 
 
+def test_metal_has_room_for_the_variables_of_a_workgroup() -> None:
+    """naga hands each to the entry point as an argument, and Metal takes 31 of these (Metal Feature Set Tables)."""
+    shaders_of = {(key.kernel, key.slots) for key in every_pipeline() | pipelines_of_maxima()}
+    counts = {
+        (kernel, slots): shaders.resolve(kernel, dict(slots)).source.count("var<workgroup>")
+        for kernel, slots in shaders_of
+    }
+    assert max(counts.values()) > 20, "variables of workgroups are found"
+    assert {one: count for one, count in counts.items() if count > 31} == {}
+
+
 @pytest.mark.combinations
 @pytest.mark.parametrize("kernel", shaders.kernel_names())
 def test_every_type_and_variant_compiles(device: Device, kernel: str) -> None:
