@@ -142,6 +142,11 @@ class World:
 CALLS = [name for name, value in vars(World).items() if not name.startswith("_") and callable(value)]
 
 
+def test_the_page_counts_the_kinds_of_call() -> None:
+    page = Path(__file__).parents[1] / "docs" / "reliability.md"
+    assert f"| {len(CALLS)} kinds of call (" in page.read_text(encoding="utf-8")
+
+
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "CHUNK", 4096)
