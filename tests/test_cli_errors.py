@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -217,6 +218,18 @@ class TestBadInput:
             run("cumsum", "x.npy")
 
     @pytest.mark.skipif(os.name != "posix", reason="Windows removes no working directory")
+    def test_a_warning_that_is_to_be_an_error(self, run: Run) -> None:
+        np.save("v.npy", np.zeros(3))
+        with Path("v.npy").open("ab") as file:
+            file.write(b"more")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            status, out, err = run("cumsum", "v.npy", "-o", "sums.npy")
+        assert (status, out) == (2, "")
+        assert "v.npy goes on for 4 bytes after its array" in one_line(err)
+        assert err.endswith("(a warning, which -W error or PYTHONWARNINGS makes an error)\n")
+        assert not Path("sums.npy").exists()
+
     def test_in_a_folder_that_has_been_removed(self, run: Run, tmp_path: Path) -> None:
         np.save("x.npy", np.arange(3))
         Path("gone").mkdir()

@@ -36,7 +36,7 @@ class TestWithoutTheExtra:
             ("--help", "usage: dmlgpu "),
             ("cumsum --help", "usage: dmlgpu cumsum "),
             ("info", "dmlgpu "),
-            (f"verify --case {CASE}", "PASSED: 1 of 1 case have the reference's bits"),
+            (f"verify --case {CASE}", "PASSED: 1 of 1 case has the reference's bits"),
             ("bench --list", "axes and their values:\n"),
             ("cumsum x.npy", "first  0  1  3\n"),
             ("round x.npy -o y.npy", "wrote y.npy: "),

@@ -179,7 +179,7 @@ class TestPage:
         assert (status, err) == (0, "")
         assert plans == 3  # two for subnormals
         assert "on a b in Firefox/200.0\ndriver: a b, through a page in Firefox/200.0\n" in out
-        assert "PASSED: 1 of 1 case have the reference's bits" in out
+        assert "PASSED: 1 of 1 case has the reference's bits" in out
 
     def test_a_page_with_other_bits_fails(self) -> None:
         with page("--case", CASE) as one:
@@ -191,7 +191,7 @@ class TestPage:
         assert status == 1
         assert f"{CASE}\n  at [0, 0] the device has " in out
         assert f"  python scripts/in_browser.py --case {CASE}\n" in out
-        assert "FAILED: 0 of 1 case have" in out
+        assert "FAILED: 0 of 1 case has" in out
 
     def test_an_error_in_the_page_is_a_difference(self) -> None:
         with page("--case", CASE) as one:

@@ -125,6 +125,8 @@ def _guarded(argv: list[str] | None) -> int:
         complain(f"{subject}{error.strerror or error}")
     except DmlGpuError as error:
         complain(str(error))
+    except Warning as error:
+        complain(f"{error} (a warning, which -W error or PYTHONWARNINGS makes an error)")
     except MemoryError as error:
         complain(f"not enough memory: {error}" if str(error) else "not enough memory")
     else:

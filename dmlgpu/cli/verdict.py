@@ -123,7 +123,8 @@ class Verdict:
         if failed:
             lines.append(wrapped(f"failed probes: {', '.join(failed)}"))
         right = len(self.outcomes) - len(different)
-        summary = f"{right} of {counted(len(self.outcomes), 'case')} have the reference's bits ({self.seconds:.0f} s)"
+        of = "case has" if len(self.outcomes) == 1 else "cases have"
+        summary = f"{right} of {len(self.outcomes)} {of} the reference's bits ({self.seconds:.0f} s)"
         return "\n".join([*lines, f"{'PASSED' if self.passed else 'FAILED'}: {summary}"])
 
     def _shown(self) -> list[Outcome]:
