@@ -218,6 +218,14 @@ class TestBadInput:
             run("cumsum", "x.npy")
 
     @pytest.mark.skipif(os.name != "posix", reason="Windows removes no working directory")
+    def test_without_wgpu(self, tmp_path: Path) -> None:
+        np.save(tmp_path / "v.npy", np.zeros(3))
+        code = "import sys; sys.modules['wgpu'] = None; from dmlgpu.cli import main; sys.exit(main(sys.argv[1:]))"
+        for words in ("cumsum v.npy", "verify", "bench --quick", "tune"):
+            status, out, err = process(*words.split(), folder=tmp_path, code=("-c", code))
+            assert (status, out) == (2, "")
+            assert "wgpu cannot be imported" in one_line(err)
+
     def test_a_warning_that_is_to_be_an_error(self, run: Run) -> None:
         np.save("v.npy", np.zeros(3))
         with Path("v.npy").open("ab") as file:

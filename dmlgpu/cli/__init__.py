@@ -125,6 +125,10 @@ def _guarded(argv: list[str] | None) -> int:
         complain(f"{subject}{error.strerror or error}")
     except DmlGpuError as error:
         complain(str(error))
+    except ImportError as error:
+        if error.name is None or error.name.partition(".")[0] == "dmlgpu":  # a mistake of ours
+            raise
+        complain(f"{error.name} cannot be imported ({error}): install dmlgpu anew, with all that it needs")
     except Warning as error:
         complain(f"{error} (a warning, which -W error or PYTHONWARNINGS makes an error)")
     except MemoryError as error:
