@@ -662,6 +662,8 @@ def test_a_scan_ends_once(device: dmlgpu.Device) -> None:
         ({"exclusive": 2}, ArrayTypeError, r"^exclusive is 2 of type int; give True or False$"),
         ({"reverse": "no"}, ArrayTypeError, r"^reverse is 'no'"),
         ({"precision": "high"}, ArgumentError, r"^precision is 'high'"),
+        ({"precision": "compensated", "dtype": int}, ArgumentError, r"a sum of int64: leave it out, as sums of i"),
+        ({"precision": "compensated", "operator": "product"}, ArgumentError, r"this is a product: leave it out, or"),
     ],
 )
 def test_arguments(options: dict[str, Any], error: type[DmlGpuError], text: str) -> None:

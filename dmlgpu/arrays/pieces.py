@@ -20,7 +20,7 @@ from ..errors import ArgumentError, ArrayTypeError, DeviceError, DmlGpuError, sa
 from ..layout import Layout, check_sizes, resolve_axis
 from ..lazy import import_runtime, resolve_device
 from ..planning.pieces import CARRY_WORDS, RECORD_WORDS, max_bytes, max_length, max_slices
-from ..planning.problem import Operator, Precision, ScanOptions, ScanProblem, check_monotone
+from ..planning.problem import Operator, Precision, ScanOptions, ScanProblem, check_monotone, check_precision
 from ..planning.windows import TILE, Limits
 from ..sections import Section, let_interrupts_through
 from .array import DeviceArray
@@ -150,7 +150,9 @@ class Scan:
         self._axis = integer(axis, "axis")
         self._options = ScanOptions.checked(exclusive, reverse, precision, monotone)
         check_monotone(self._options.monotone, self._operator)
-        self._dtype = None if dtype is None else by_argument(dtype, computed=True).name
+        element = None if dtype is None else by_argument(dtype, computed=True)
+        check_precision(self._options.precision, self._operator, element)
+        self._dtype = None if element is None else element.name
         self._device = device
         self._kind: PieceKind | None = None
         self._length = 0

@@ -382,17 +382,17 @@ def check_monotone(monotone: bool, operator: Operator) -> None:
         raise ArgumentError(f"monotone is True, which is for sums, while operator is {operator.value!r}: leave it out")
 
 
-def check_precision(precision: Precision, operator: Operator, element: ElementType) -> None:
-    """Raise an error if a precision is not for this operator and type.
+def check_precision(precision: Precision, operator: Operator, element: ElementType | None) -> None:
+    """Raise an error if a precision is not for this operator and type, if that is known.
 
     Raises
     ------
     ArgumentError
         If it is compensated, and the scan is not a sum of float32.
     """
-    if precision is Precision.DEFAULT or (operator is Operator.SUM and element.name == "float32"):
+    if precision is Precision.DEFAULT or (operator is Operator.SUM and (element is None or element.name == "float32")):
         return
-    if operator is not Operator.SUM:
+    if element is None or operator is not Operator.SUM:
         way_out = "leave it out, or compute in float64"
     elif element.name == "float64":
         way_out = "leave it out, as float64 has more digits than float32 has with it"
@@ -401,8 +401,8 @@ def check_precision(precision: Precision, operator: Operator, element: ElementTy
     else:
         way_out = "leave it out, as sums of integers are exact"
     raise ArgumentError(
-        f"precision is {precision.value!r}, which is for sums of float32, while this is a {operator.value} of "
-        f"{element}: {way_out}"
+        f"precision is {precision.value!r}, which is for sums of float32, while this is a {operator.value}"
+        f"{'' if element is None else f' of {element}'}: {way_out}"
     )
 
 
