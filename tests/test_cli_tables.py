@@ -455,7 +455,7 @@ class TestSplitting:
     @example(["", ""], 0)
     def test_a_plus_and_digits_behind_a_zero_are_seen_at_every_place(self, cells: list[str], skipped: int) -> None:
         found = numerals.odd_beginnings(pyarrow.array(cells, pyarrow.string()).slice(skipped))
-        assert found == sum(re.match(r"[+ \t]|-?0[^-+. \t]", cell) is not None for cell in cells[skipped:])
+        assert found == sum(re.match(r"[+ \t](?!a)|-?0[^-+. \t]", cell) is not None for cell in cells[skipped:])
 
     @settings(deadline=None, max_examples=1000)
     @given(
@@ -468,8 +468,8 @@ class TestSplitting:
     @example(["2024-01-01", "1234e-5"], 0, True)
     @example(["x", "01", "1"], 2, True)
     def test_no_number_among_words_is_missed(self, cells: list[str], skipped: int, few: bool) -> None:
-        chunk = pyarrow.array(cells, pyarrow.string()).slice(skipped)
-        with mock.patch.object(numerals, "_SOME", 0 if few else 1000):  # 0: no cell is taken for a repeated one
+        chunk = pyarrow.chunked_array([pyarrow.array(cells, pyarrow.string()).slice(skipped)])
+        with mock.patch.object(numerals, "_SOME", 1 if few else 1000):  # which tell where others are looked at
             assert numerals._has_number_among(chunk) == numerals._has_number(chunk)
 
     def test_words_need_no_closer_look(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -477,7 +477,7 @@ class TestSplitting:
         cells = [word for i in range(2000) for word in (f"id{i}", f"2024-01-{i}", f"{i:05}", f"{i}:30", f"{i} m", "")]
         seen: list[int] = []
         monkeypatch.setattr(numerals.Pattern, "fit", lambda self, cells: seen.append(len(cells)) or fit(self, cells))
-        assert not numerals._has_number_among(pyarrow.array(cells[:-6] + ["x"] * 1000))
+        assert not numerals._has_number_among(pyarrow.chunked_array([cells[:-6] + ["x"] * 1000]))
         assert sum(seen) < 2 * len(cells) // 16
 
     def test_usual_numbers_need_no_closer_look(self, monkeypatch: pytest.MonkeyPatch) -> None:

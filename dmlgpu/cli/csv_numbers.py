@@ -12,7 +12,7 @@ import pyarrow
 from numpy.typing import NDArray
 
 from .csv_text import BLOCK, BOM, Pieces, UnusualError, quotes_are_plain, read_csv
-from .numerals import are_exact, odd_beginnings
+from .numerals import LETTERS, are_exact, odd_beginnings
 from .raw_files import RawFile
 
 __all__ = ["usual_columns"]
@@ -24,6 +24,8 @@ _AT_ONCE = 1 << 17
 """Bytes of a text that are compared at once: a core's own cache has room for them."""
 _VANISHING_ZEROS = b"0" * 200
 """A number other than 0 that is 0 in float64 has so many zeros, or three digits behind an e and a minus."""
+_WITHOUT_WHICH_NONE_DIFFERS = (_VANISHING_ZEROS, b"e", b"E", b"(")
+"""One of these is in every text in which `_look_again` finds something."""
 
 
 def usual_columns(
@@ -83,7 +85,7 @@ def usual_columns(
         raise UnusualError
     with ThreadPoolExecutor() as pool:
         found = [*pool.map(_usual_column, table.columns)]
-    if any(may_differ for _, may_differ in found):
+    if search.may_vanish and any(may_differ for _, may_differ in found):
         file.seek(begin)
         again = Pieces(file, _look_again)
         while again.read():
@@ -139,10 +141,13 @@ class _Search:
         How many lines there were.
     odd : int
         How many cells begin as `odd_beginnings` says. Some that are within quotes may be counted, too.
+    may_vanish : bool
+        Whether `_look_again` may find something.
     """
 
     def __init__(self, delimiter: str, quotes: bool) -> None:
         self.lines = self.odd = 0
+        self.may_vanish = False
         self._delimiter, self._quotes = delimiter, quotes
         self._signs = [sign for sign in b"+ \t" if sign != ord(delimiter)]
         self._memory = np.empty((4, _AT_ONCE + 1), np.bool_)
@@ -152,6 +157,7 @@ class _Search:
         characters = np.frombuffer(text, np.uint8, size)
         if not text.isascii():
             self._check_encoding(text[:size])
+        self.may_vanish = self.may_vanish or any(text.find(one) >= 0 for one in _WITHOUT_WHICH_NONE_DIFFERS)
         has_returns = text.find(b"\r", 0, size) >= 0
         step = csv.field_size_limit() // 2  # longer cells are none for the reader that goes from row to row
         if not all(text.find(b"\n", place, place + step) >= 0 for place in range(0, size - step, step)):
@@ -180,7 +186,7 @@ class _Search:
                 odd &= behind != ord(";")
             for sign in self._signs:
                 if text.find(sign, start + 2, start + len(part) - 1) >= 0:
-                    odd |= borders[1:] & (first == sign)
+                    odd |= borders[1:] & (first == sign) & (behind < LETTERS)
             if has_returns and np.any((first == ord("\r")) & (behind != ord("\n"))):
                 raise UnusualError
             if quotes is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from .console import CommandError
 
 __all__ = [
     "CODE",
+    "LETTERS",
     "NUMBER",
     "Error",
     "Pattern",
@@ -60,7 +61,6 @@ _NONZERO = Pattern(r"[^e]*[1-9].*")
 """A number that is not zero: one with another digit before its exponent."""
 _SHOWN_DIGITS = 40
 _MOST_DIGITS = 20
-_PART = 1 << 15
 _SOME = 1000
 """The cells of a column that are looked at before all of them."""
 _EXACT = 2.0**53
@@ -68,21 +68,22 @@ _EXACT = 2.0**53
 _LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e9
 """Between these, everybody writes fractions with the fewest digits and without an exponent."""
 _DIGIT = re.compile("[0-9]")
+LETTERS = ord("<")
+"""What is behind digits, signs, spaces, and what separates cells: letters, and little else."""
 
 
-def _table(*classes: str) -> NDArray[np.uint8]:
-    """Return for each byte a bit for each class of characters that it is in."""
-    return np.array([sum((chr(byte) in each) << i for i, each in enumerate(classes)) for byte in range(256)], np.uint8)
+def _table(characters: str) -> NDArray[np.bool_]:
+    """Return for each byte whether it is one of some characters."""
+    return np.array([chr(byte) in characters for byte in range(256)])
 
 
 _DIGITS, _BLANKS = "0123456789.", " \t"
-_FIRST = _table(_DIGITS + "+-" + _BLANKS, "nN+-" + _BLANKS, "iI+-" + _BLANKS)
-_LAST = _table(_DIGITS + _BLANKS, "nN" + _BLANKS, "fFyY" + _BLANKS)
-"""The characters that digits, nan, and inf and infinity begin with, and those that they end in."""
-_INNER = _table(_DIGITS + _BLANKS + "eEnNaAiIfFtTyY", "+-", "eE" + _BLANKS)
-"""The characters of numbers; signs, if they are not the first; and what is before these."""
-_TELLING = (4, 2, 3, 1, 6)
-"""Where dates, times, addresses and names that begin with digits have other characters."""
+_FIRST, _LAST = _table(_DIGITS + "+-nNiI" + _BLANKS), _table(_DIGITS + "nNfFyY" + _BLANKS)
+"""The characters that numbers begin with, and those that they end in."""
+_INNER, _SIGNS, _BEFORE_SIGN = _table(_DIGITS + "eEnNaAiIfFtTyY" + _BLANKS), _table("+-"), _table("eE" + _BLANKS)
+"""The characters of numbers behind the first; signs are among them only behind some."""
+_PLACES = (0, -1, 4, 2, 3, 1, 6)
+"""The first character, the last, and where dates, times, addresses and names that begin with digits have others."""
 
 
 def numbers_of(cells: Any, error: Error, named: bool, missing: str | None) -> NDArray[Any] | None:
@@ -94,7 +95,7 @@ def numbers_of(cells: Any, error: Error, named: bool, missing: str | None) -> ND
     if values is not None:
         return values if values.dtype.kind == "i" else _with_right_zeros(values, cells, error)
     compute = pyarrow.compute
-    if not (named or _has_number(cells.slice(0, _SOME)) or any(map(_has_number_among, _parts(cells)))):
+    if not (named or _has_number(cells.slice(0, _SOME)) or _has_number_among(cells)):
         return None
     are_numbers = NUMBER.fit(cells)
     if not named:
@@ -152,46 +153,57 @@ def _has_number(cells: Any) -> bool:
     return bool(compute.any(compute.and_not(NUMBER.fit(cells), CODE.fit(cells))).as_py())
 
 
-def _parts(cells: Any) -> Iterator[Any]:
-    """Yield some cells at a time: places in so many are arrays that stay in a core's own cache."""
-    return (chunk.slice(i, _PART) for chunk in cells.chunks for i in range(0, len(chunk), _PART))
-
-
-def _has_number_among(chunk: Any) -> bool:
+def _has_number_among(cells: Any) -> bool:
     """Do as `_has_number`, but match only cells of which a few characters do not tell that they are no number."""
-    some = chunk.slice(0, _SOME)
-    if 2 * len(some.unique()) < len(some):
-        return _has_number(chunk.unique())
-    text, first, ends = _characters(chunk)
+    if not cells.num_chunks:
+        return False
+    text, first, last = _characters(cells.chunk(0).slice(0, _SOME))
+    left = {place: np.count_nonzero(_may_be(text, first, last, place)) for place in _PLACES}
+    # Those that tell of most cells come first, and those that tell of none are left out.
+    places = sorted((place for place in _PLACES if left[place] < len(first)), key=left.__getitem__)
+    return any(_has_number_in(chunk, places) for chunk in cells.chunks)
+
+
+def _has_number_in(part: Any, places: Sequence[int]) -> bool:
+    """Do as `_has_number_among` for an array, with the places that tell."""
+    text, first, last = _characters(part)
+    kept = None
+    for place in places:
+        fit = np.flatnonzero(_may_be(text, first, last, place))
+        if not fit.size:
+            return False
+        kept, first, last = fit if kept is None else kept[fit], first[fit], last[fit]
+    compute = pyarrow.compute
+    if kept is not None:
+        part = part.take(pyarrow.array(kept))
+    codes = compute.and_(compute.ascii_is_decimal(part), compute.starts_with(part, "0"))
+    codes = compute.and_(codes, compute.greater(compute.binary_length(part), 1))
+    return _has_number(part.filter(compute.invert(codes)))
+
+
+def _may_be(text: NDArray[np.uint8], first: NDArray[np.intp], last: NDArray[np.intp], place: int) -> NDArray[np.bool_]:
+    """Return which cells may be numbers, as far as a character tells; that of an empty cell is any."""
     if not text.size:
-        return False
-    begin, last = text.take(first, mode="clip"), ends - 1  # those of empty cells are any
-    kept = (_FIRST.take(begin) & _LAST.take(text.take(last, mode="clip"))) != 0
-    kept &= first < ends
-    if not kept.any():
-        return False
-    # Integers without a sign need no match: either there is one that is no code, or all are codes.
-    digits = pyarrow.compute.ascii_is_decimal(chunk).to_numpy(zero_copy_only=False)
-    if np.any(digits & ((begin != ord("0")) | (first == last))):
-        return True
-    kept &= ~digits
-    cells = np.flatnonzero(kept)
-    for place in _TELLING:
-        if len(cells) * 16 < len(chunk):
-            break
-        at = np.minimum(first.take(cells) + place, last.take(cells))
-        inner = _INNER.take(text.take(at))
-        inner &= (_INNER.take(text.take(at - 1, mode="clip")) >> 1) | 1  # a sign is no first character there
-        cells = cells[inner != 0]
-    return _has_number(chunk.take(pyarrow.array(cells)))
+        return np.zeros(len(first), np.bool_)
+    if place < 0:
+        return _LAST.take(text.take(last, mode="clip"))
+    at = np.minimum(first + place, last) if place else first
+    characters = text.take(at, mode="clip")
+    if not place:
+        return _FIRST.take(characters)
+    fit = _INNER.take(characters)
+    signs = _SIGNS.take(characters)
+    if signs.any():
+        fit |= signs & _BEFORE_SIGN.take(text.take(at - 1, mode="clip"))
+    return fit
 
 
 def _characters(chunk: Any) -> tuple[NDArray[np.uint8], NDArray[np.intp], NDArray[np.intp]]:
-    """Return the text of cells, and where each begins and ends in it."""
+    """Return the text of cells, and where in it each has its first and its last character."""
     _, offsets, data = chunk.buffers()
     places = np.frombuffer(offsets or b"\0\0\0\0", np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
     text = np.frombuffer(b"" if data is None else data, np.uint8)
-    return text, places[:-1].astype(np.intp), places[1:].astype(np.intp)
+    return text, places[:-1].astype(np.intp), places[1:] - np.intp(1)
 
 
 def _usual_numbers(cells: Any) -> NDArray[Any] | None:
@@ -237,21 +249,25 @@ def _cast(cells: Any, kind: Any) -> NDArray[Any] | None:
 
 
 def odd_beginnings(chunk: Any) -> int:
-    """Count cells that begin with a space, a plus, or a zero, perhaps after a minus, that a digit or letter follows."""
-    text, first, ends = _characters(chunk)
+    """Count cells that begin as codes may, or with what hides that.
+
+    That is a zero, perhaps after a minus, that a digit or letter follows; or a space or a plus without a letter behind.
+    """
+    text, first, last = _characters(chunk)
     if not text.size:
         return 0  # no cell has a character
-    # Behind the last cell there may be nothing: what is then taken belongs to no cell, and `ends` says so.
-    begin = text.take(first, mode="clip")
-    odd = ((begin == ord("+")) | (begin == ord(" ")) | (begin == ord("\t"))) & (first < ends)
-    minus = (begin == ord("-")) & (first < ends)
+    # Behind the last cell there may be nothing: what is then taken belongs to no cell, and `last` says so.
+    begin, follows = text.take(first, mode="clip"), first < last
+    odd = ((begin == ord("+")) | (begin == ord(" ")) | (begin == ord("\t"))) & (first <= last)
+    if odd.any():
+        odd &= ~follows | (text.take(first + 1, mode="clip") < LETTERS)
+    minus = (begin == ord("-")) & follows
     if minus.any():
         first = first + minus
         begin = text.take(first, mode="clip")
-    zeros = (begin == ord("0")) & (first < ends)
+    zeros = (begin == ord("0")) & (first < last)
     if zeros.any():
-        first = first + 1
-        odd |= zeros & (text.take(first, mode="clip") > ord(".")) & (first < ends)
+        odd |= zeros & (text.take(first + 1, mode="clip") > ord("."))
     return int(np.count_nonzero(odd))
 
 
