@@ -22,7 +22,7 @@ import dmlgpu
 
 SIZE = 512
 GREYS = 256
-PICTURE = Path("examples") / "output" / "equalised.png"
+PICTURE = Path(__file__).resolve().parent / "output" / "equalised.png"
 
 HISTOGRAM = """
 @group(0) @binding(0) var<storage, read> pixels: array<u32>;  // four in each

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -322,6 +323,16 @@ def test_chunks_of_other_shapes_than_dask_believes(operate: Any, rows: int, func
     options = {} if operate is dmlgpu.round else {"axis": 0}
     with pytest.raises(ArgumentError, match=text):
         operate(x, **options).compute(scheduler="synchronous")
+
+
+@pytest.mark.parametrize("operate", [partial(dmlgpu.cumulative_sum, axis=0), dmlgpu.round])
+def test_chunks_of_another_type_than_dask_believes(device: dmlgpu.Device, operate: Any) -> None:
+    """They are converted to the one that it believes, so that the result has the type it promises."""
+    x = da.ones((9000,), chunks=2000, dtype="float64").map_blocks(lambda b: 1.5 * b, dtype="float32")
+    promised = operate(x)
+    found = promised.compute(scheduler="synchronous")
+    assert promised.dtype == found.dtype == np.float32
+    assert found.tolist() == operate(np.full(9000, 1.5, np.float32)).tolist()
 
 
 def test_chunks_whose_sizes_were_computed(device: dmlgpu.Device) -> None:

@@ -82,14 +82,16 @@ def round_chunks(x: dask.array.Array, mode: str, out: object, device: Any) -> da
     check_chunks(x, device)
     _no_out(out)
     native = x.dtype.newbyteorder("=")
-    return _checked(x).map_blocks(_round, mode=mode, device=device, dtype=native, meta=np.empty((0,) * x.ndim, native))
+    meta = np.empty((0,) * x.ndim, native)
+    return _checked(x).map_blocks(_round, native, mode=mode, device=device, dtype=native, meta=meta)
 
 
-def _round(chunk: NDArray[Any], mode: Any, device: str | int | None) -> Any:
+def _round(chunk: NDArray[Any], native: np.dtype[Any], mode: Any, device: str | int | None) -> Any:
+    """Return the rounding of a chunk in the type that its dask array has, as scans do."""
     from .functions import round
 
     _refuse_masked(chunk)
-    return round(np.asarray(chunk), mode=mode, device=device)
+    return round(np.asarray(chunk, native), mode=mode, device=device)
 
 
 def _no_out(out: object) -> None:
