@@ -308,6 +308,8 @@ def read_csv(text: Any, kinds: Sequence[Any] | int, delimiter: str, *, quotes: b
     pyarrow.ArrowInvalid
         If lines have different lengths, or a cell does not have its type.
     """
+    # pyarrow's handlers have a thread take note of a signal, perhaps after the call, and then it is lost.
+    pyarrow.enable_signal_handlers(False)
     names = [str(i) for i in range(kinds if isinstance(kinds, int) else len(kinds))]
     return pyarrow.csv.read_csv(
         text,
