@@ -24,7 +24,7 @@ _AT_ONCE = 1 << 17
 """Bytes of a text that are compared at once: a core's own cache has room for them."""
 _VANISHING_ZEROS = b"0" * 200
 """A number other than 0 that is 0 in float64 has so many zeros, or three digits behind an e and a minus."""
-_WITHOUT_WHICH_NONE_DIFFERS = (_VANISHING_ZEROS, b"e", b"E", b"(")
+_SIGNS_OF_VANISHING = (_VANISHING_ZEROS, b"e", b"E", b"(")
 """One of these is in every text in which `_look_again` finds something."""
 
 
@@ -157,7 +157,7 @@ class _Search:
         characters = np.frombuffer(text, np.uint8, size)
         if not text.isascii():
             self._check_encoding(text[:size])
-        self.may_vanish = self.may_vanish or any(text.find(one) >= 0 for one in _WITHOUT_WHICH_NONE_DIFFERS)
+        self.may_vanish = self.may_vanish or any(sign in text for sign in _SIGNS_OF_VANISHING)
         has_returns = text.find(b"\r", 0, size) >= 0
         step = csv.field_size_limit() // 2  # longer cells are none for the reader that goes from row to row
         if not all(text.find(b"\n", place, place + step) >= 0 for place in range(0, size - step, step)):
