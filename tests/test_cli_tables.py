@@ -454,8 +454,8 @@ class TestSplitting:
     @example(["01", "1"], 1)
     @example(["", ""], 0)
     def test_a_plus_and_digits_behind_a_zero_are_seen_at_every_place(self, cells: list[str], skipped: int) -> None:
-        found = numerals.odd_beginnings(pyarrow.array(cells, pyarrow.string()).slice(skipped))
-        assert found == sum(re.match(r"[+ \t](?!a)|-?0[^-+. \t]", cell) is not None for cell in cells[skipped:])
+        found = numerals._begin_oddly(pyarrow.array(cells, pyarrow.string()).slice(skipped))
+        assert found == any(re.match(r"[+ \t](?!a)|-?0[^-+. \t]", cell) is not None for cell in cells[skipped:])
 
     @settings(deadline=None, max_examples=1000)
     @given(
@@ -468,16 +468,18 @@ class TestSplitting:
     @example(["2024-01-01", "1234e-5"], 0, True)
     @example(["x", "01", "1"], 2, True)
     def test_no_number_among_words_is_missed(self, cells: list[str], skipped: int, few: bool) -> None:
-        chunk = pyarrow.chunked_array([pyarrow.array(cells, pyarrow.string()).slice(skipped)])
+        chunk = pyarrow.array(cells, pyarrow.string()).slice(skipped)
         with mock.patch.object(numerals, "_SOME", 1 if few else 1000):  # which tell where others are looked at
-            assert numerals._has_number_among(chunk) == numerals._has_number(chunk)
+            places = numerals.telling_places(pyarrow.chunked_array([chunk]))
+        assert numerals.has_number(chunk, places) == numerals._has_number(chunk)
 
     def test_words_need_no_closer_look(self, monkeypatch: pytest.MonkeyPatch) -> None:
         fit = numerals.Pattern.fit
         cells = [word for i in range(2000) for word in (f"id{i}", f"2024-01-{i}", f"{i:05}", f"{i}:30", f"{i} m", "")]
         seen: list[int] = []
         monkeypatch.setattr(numerals.Pattern, "fit", lambda self, cells: seen.append(len(cells)) or fit(self, cells))
-        assert not numerals._has_number_among(pyarrow.chunked_array([cells[:-6] + ["x"] * 1000]))
+        column = pyarrow.chunked_array([cells[:-6] + ["x"] * 1000])
+        assert not numerals.has_number(column.chunk(0), numerals.telling_places(column))
         assert sum(seen) < 2 * len(cells) // 16
 
     def test_usual_numbers_need_no_closer_look(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -560,7 +562,6 @@ def small_blocks(block: int, at_once: int = 1 << 17) -> Iterator[None]:
         mock.patch.multiple(csv_numbers, _AT_ONCE=at_once, _SAMPLES=2, _SAMPLE=16, BLOCK=block),
         mock.patch.object(csv_files, "BLOCK", block),
         mock.patch.object(csv_text, "BLOCK", block),
-        mock.patch.object(csv_text.Pieces.read, "__defaults__", (block,)),
     ):
         yield
 
@@ -643,8 +644,10 @@ class TestUsualColumns:
             (f"a,b\n1,0.5\n2,0.{'0' * 226}1e-99\n", None),
             ("a\n1\n01\n", None),
             ("a\n1\n+1\n", None),
-            ("a\n1\n 1\n", None),
-            ("a\n1\n\t1\n", None),
+            ("a\n1\n 1\n", "int64"),
+            ("a\n1\n\t1\n", "int64"),
+            ("a\n0.5\n 1 \n+2\n", "float64"),
+            ("a\n0.5\n +01\n", None),
             ("a\n1.5\n-00.5", None),
             ("a\n0x10\n1", None),
             ('a\n1\n"02"\n', None),
@@ -678,7 +681,40 @@ class TestUsualColumns:
             lines = [others] * 8
             lines[where] = cell
             kinds = self.kinds(tmp_path / "a.csv", end.join(["a", *lines]))
-            assert kinds == ("float64" if (cell, others) == ("1.5", "0.5") else None)
+            if others == "0.5":
+                assert kinds == ("float64" if cell in ("1.5", "+1", " 1", "\t1") else None)
+            else:
+                assert kinds == ("int64" if cell in (" 1", "\t1") else None)
+
+    @pytest.mark.parametrize(
+        ("cell", "kinds"),
+        [("1", "float64"), ("0", "float64"), ("1e-05", "float64"), ("01", None), ("-0x1", None), ("1e-400", None)],
+    )
+    def test_what_numbers_with_many_digits_do_not_show(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: str, kinds: str | None
+    ) -> None:
+        monkeypatch.setattr(csv_numbers, "_SAMPLES", 1)
+        monkeypatch.setattr(csv_numbers, "_SAMPLE", 24)
+        lines = ["0.123456789"] * 8
+        lines[5] = cell
+        assert self.kinds(tmp_path / "a.csv", "\n".join(["a", *lines])) == kinds
+
+    @given(
+        st.lists(st.text("0012-. +x;,\"'", max_size=5), min_size=1, max_size=6),
+        st.sampled_from([",", ";", "\t"]),
+        st.integers(0, 3),
+        st.sampled_from([1, 3, 1 << 17]),
+    )
+    def test_codes_are_counted_in_columns_as_in_the_file(
+        self, cells: list[str], delimiter: str, skipped: int, at_once: int
+    ) -> None:
+        text = io.StringIO(newline="")
+        csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows([cell, "x"] for cell in cells[skipped:])
+        characters = np.frombuffer(b"\n\n" + text.getvalue().encode() + b"\n", np.uint8)
+        column = pyarrow.array(cells, pyarrow.string()).slice(skipped)
+        with mock.patch.object(csv_numbers, "_AT_ONCE", at_once):
+            found, _ = csv_numbers._codes(characters, delimiter, powers_too=True)
+            assert csv_numbers._codes_among(column, delimiter) == found
 
     @pytest.mark.parametrize("more", ['"x"', "\u00e4"])
     def test_what_a_first_piece_does_not_show(self, tmp_path: Path, more: str) -> None:

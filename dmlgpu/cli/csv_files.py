@@ -99,20 +99,16 @@ def _usual(path: Path, file: RawFile, header: Header, only: Sequence[str] | None
     except (UnicodeDecodeError, CommandError):  # said when the other lines are known to be right
         raise UnusualError from None
     columns = usual_columns(
+        path,
         file,
         len(line) if has_header else source.begin,
-        size,
-        source.dialect.delimiter,
+        source.dialect,
+        [i in wanted for i in range(len(first))],
         quotes=b'"' in text,
-        wanted=wanted,
-        columns=len(first),
+        named=only is not None,
+        missing=missing,
     )
-    found = _converted(columns, names, wanted, lambda i: _needs_a_place, only, missing)
-    return Table(found, has_header, source.dialect)
-
-
-def _needs_a_place(row: int, problem: str) -> CommandError:
-    raise UnusualError
+    return Table(tuple(map(Column, names, columns)), has_header, source.dialect)
 
 
 def _closely(source: Source, header: Header, only: Sequence[str] | None, missing: str | None) -> Table:
@@ -140,13 +136,11 @@ def _converted(
     only: Sequence[str] | None,
     missing: str | None,
 ) -> tuple[Column, ...]:
-    """Convert the columns that are numbers, and are none yet."""
+    """Convert the columns that are numbers."""
 
     def column(i: int) -> Column:
         cells = columns[i]
-        if i not in wanted or isinstance(cells, np.ndarray):
-            return Column(names[i], cells)
-        numbers = numbers_of(cells, error(i), only is not None, missing)
+        numbers = numbers_of(cells, error(i), only is not None, missing) if i in wanted else None
         return Column(names[i], cells if numbers is None else numbers)
 
     with ThreadPoolExecutor() as pool:  # pyarrow converts without Python's lock

@@ -10,7 +10,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from ..errors import counted
-from ..sections import Section
 from .console import CommandError
 from .raw_files import RawFile
 from .table import Dialect
@@ -30,7 +29,6 @@ __all__ = [
     "BLOCK",
     "BOM",
     "LONGEST_LINE",
-    "Pieces",
     "Source",
     "UnusualError",
     "content_of",
@@ -176,7 +174,8 @@ class Source:
         if not self.has_quotes:
             return True
         characters = np.frombuffer(b"\n" + self.content[self.begin :] + b"\n", np.uint8)
-        return quotes_are_plain(characters, np.flatnonzero(characters == ord('"')), self.dialect.delimiter)
+        places = np.flatnonzero(characters == ord('"'))
+        return places.size % 2 == 0 and quotes_are_plain(characters, places[::2], places[1::2], self.dialect.delimiter)
 
     @property
     def may_have_returns(self) -> bool:
@@ -212,7 +211,6 @@ class Source:
                 [pyarrow.string()] * len(self.first_row()),
                 self.dialect.delimiter,
                 quotes=self.has_quotes,
-                lines=self.is_plain,
                 block=min(self.end - self.begin + 1, BLOCK if self.is_plain else _LARGEST_BLOCK),
             )
         except pyarrow.ArrowInvalid:  # such as for lines of different lengths
@@ -265,7 +263,9 @@ def _total(lengths: Any) -> int:
     return pyarrow.compute.sum(lengths).as_py() or 0
 
 
-def quotes_are_plain(characters: NDArray[np.uint8], places: NDArray[np.intp], delimiter: str) -> bool:
+def quotes_are_plain(
+    characters: NDArray[np.uint8], opening: NDArray[np.intp], closing: NDArray[np.intp], delimiter: str
+) -> bool:
     """Whether every quote begins or ends a cell, or is one of two in a row within a quoted cell.
 
     Where that holds up to a quote, quotes before it open and close in turn: so it suffices that what is before each
@@ -274,34 +274,32 @@ def quotes_are_plain(characters: NDArray[np.uint8], places: NDArray[np.intp], de
     Parameters
     ----------
     characters : NDArray
-        A text between two line feeds.
-    places : NDArray
-        Where its quotes are.
+        A text, from the character before its first quote to that behind its last one.
+    opening, closing : NDArray
+        Where its first and its second quotes are.
     delimiter : str
         What separates cells.
     """
-    borders = np.frombuffer(f'{delimiter}\r\n"'.encode(), np.uint8)
-    beside = np.concatenate([characters[places[::2] - 1], characters[places[1::2] + 1]])
-    return places.size % 2 == 0 and bool(np.isin(beside, borders).all())
+    borders = np.zeros(256, np.bool_)
+    borders[[*f'{delimiter}\r\n"'.encode()]] = True
+    return all(borders.take(characters.take(places)).all() for places in (opening - 1, closing + 1))
 
 
-def read_csv(text: Any, kinds: Sequence[Any] | int, delimiter: str, *, quotes: bool, lines: bool, block: int) -> Any:
+def read_csv(text: Any, kinds: Sequence[Any], delimiter: str, *, quotes: bool, block: int) -> Any:
     """Return a table of the columns as pyarrow splits and converts them; what it loses is for the caller to see.
 
     Parameters
     ----------
     text : file
         What to read.
-    kinds : sequence of pyarrow.DataType, or int
-        The types of all columns; or their number, for pyarrow to guess types.
+    kinds : sequence of pyarrow.DataType
+        The types of all columns.
     delimiter : str
         What separates cells.
     quotes : bool
         Whether there may be quotes; without any, pyarrow is quicker if it need not look.
-    lines : bool
-        Whether every line feed ends a row, so that pyarrow may cut the text there and use all cores.
     block : int
-        How many bytes to read at once.
+        How many bytes to read at once. pyarrow cuts the text behind the last line feed of them, where a row must end.
 
     Raises
     ------
@@ -310,69 +308,23 @@ def read_csv(text: Any, kinds: Sequence[Any] | int, delimiter: str, *, quotes: b
     """
     # pyarrow's handlers have a thread take note of a signal, perhaps after the call, and then it is lost.
     pyarrow.enable_signal_handlers(False)
-    names = [str(i) for i in range(kinds if isinstance(kinds, int) else len(kinds))]
+    names = [str(i) for i in range(len(kinds))]
     return pyarrow.csv.read_csv(
         text,
         pyarrow.csv.ReadOptions(column_names=names, block_size=block),
         pyarrow.csv.ParseOptions(
             delimiter=delimiter,
             quote_char='"' if quotes else False,
-            newlines_in_values=not lines,
             ignore_empty_lines=False,
         ),
         pyarrow.csv.ConvertOptions(
             check_utf8=False,
             strings_can_be_null=False,
             null_values=[],
-            column_types=None if isinstance(kinds, int) else dict(zip(names, kinds, strict=True)),
+            column_types=dict(zip(names, kinds, strict=True)),
         ),
     )
 
 
 class UnusualError(Exception):
     """Says that it takes a closer look to read a file."""
-
-
-class Pieces:
-    """The rest of an open file for pyarrow to read, a piece of whole lines at a time, without blank lines at its end.
-
-    pyarrow reads in a thread of its own, perhaps until `end`.
-
-    Parameters
-    ----------
-    file : RawFile
-        The file.
-    look : callable
-        Is given each piece, behind two line feeds, and how many bytes that is together; raises for what is unusual.
-    """
-
-    closed = False
-
-    def __init__(self, file: RawFile, look: Callable[[bytes, int], None]) -> None:
-        self._file, self._look = file, look
-        self._rest = b""
-        self._section, self._ended = Section(), False
-
-    def read(self, size: int = BLOCK) -> memoryview | bytes:
-        """Return the next piece, of no more bytes; none at the end."""
-        with self._section:
-            while not self._ended:
-                if len(self._rest) >= size:
-                    raise UnusualError
-                more = self._file.read(size - len(self._rest))
-                self._ended = not more
-                text = b"".join((b"\n\n", self._rest, more or b"\n"))
-                end = text.rfind(b"\n")
-                while end > 1 and text[end - 1] in b"\r\n":
-                    end -= 1
-                end += 2 if text.startswith(b"\r\n", end) else 1
-                self._rest = text[end:]
-                if end > 2:
-                    self._look(text, end)
-                    return memoryview(text)[2:end]
-            return b""
-
-    def end(self) -> None:
-        """Read nothing more."""
-        with self._section:
-            self._ended = True

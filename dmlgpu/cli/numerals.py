@@ -16,17 +16,17 @@ from .console import CommandError
 
 __all__ = [
     "CODE",
-    "LETTERS",
     "NUMBER",
     "Error",
     "Pattern",
+    "are_codes",
     "are_exact",
     "floats_of",
-    "kind_of",
+    "has_number",
     "numbers_of",
-    "odd_beginnings",
     "other_than_number",
     "shown",
+    "telling_places",
     "texts_of",
     "too_wide",
 ]
@@ -63,24 +63,31 @@ _SHOWN_DIGITS = 40
 _MOST_DIGITS = 20
 _SOME = 1000
 """The cells of a column that are looked at before all of them."""
+_FEW = 50
+"""Those that are matched before there is a quicker look for numbers among words."""
 _EXACT = 2.0**53
 """Below this every integer is a float64."""
 _LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e9
 """Between these, everybody writes fractions with the fewest digits and without an exponent."""
 _DIGIT = re.compile("[0-9]")
-LETTERS = ord("<")
+_LETTERS = ord("<")
 """What is behind digits, signs, spaces, and what separates cells: letters, and little else."""
 
 
-def _table(characters: str) -> NDArray[np.bool_]:
+def _table(characters: str) -> bytes:
     """Return for each byte whether it is one of some characters."""
-    return np.array([chr(byte) in characters for byte in range(256)])
+    return bytes(chr(byte) in characters for byte in range(256))
+
+
+def _among(characters: NDArray[np.uint8], table: bytes) -> NDArray[np.bool_]:
+    """Return which characters are those of a table."""
+    return np.frombuffer(characters.tobytes().translate(table), np.bool_)
 
 
 _DIGITS, _BLANKS = "0123456789.", " \t"
 _FIRST, _LAST = _table(_DIGITS + "+-nNiI" + _BLANKS), _table(_DIGITS + "nNfFyY" + _BLANKS)
 """The characters that numbers begin with, and those that they end in."""
-_INNER, _SIGNS, _BEFORE_SIGN = _table(_DIGITS + "eEnNaAiIfFtTyY" + _BLANKS), _table("+-"), _table("eE" + _BLANKS)
+_INNER, _BEFORE_SIGN = _table(_DIGITS + "eEnNaAiIfFtTyY" + _BLANKS), _table("eE" + _BLANKS)
 """The characters of numbers behind the first; signs are among them only behind some."""
 _PLACES = (0, -1, 4, 2, 3, 1, 6)
 """The first character, the last, and where dates, times, addresses and names that begin with digits have others."""
@@ -95,8 +102,10 @@ def numbers_of(cells: Any, error: Error, named: bool, missing: str | None) -> ND
     if values is not None:
         return values if values.dtype.kind == "i" else _with_right_zeros(values, cells, error)
     compute = pyarrow.compute
-    if not (named or _has_number(cells.slice(0, _SOME)) or _has_number_among(cells)):
-        return None
+    if not (named or _has_number(cells.slice(0, _FEW))):
+        places = telling_places(cells)
+        if not any(has_number(chunk, places) for chunk in cells.chunks):
+            return None
     are_numbers = NUMBER.fit(cells)
     if not named:
         are_numbers = compute.and_not(are_numbers, CODE.fit(cells))
@@ -153,27 +162,34 @@ def _has_number(cells: Any) -> bool:
     return bool(compute.any(compute.and_not(NUMBER.fit(cells), CODE.fit(cells))).as_py())
 
 
-def _has_number_among(cells: Any) -> bool:
-    """Do as `_has_number`, but match only cells of which a few characters do not tell that they are no number."""
+def telling_places(cells: Any) -> list[int]:
+    """Return the places of characters that show that cells like the first ones of a column are no numbers."""
     if not cells.num_chunks:
-        return False
+        return []
     text, first, last = _characters(cells.chunk(0).slice(0, _SOME))
     left = {place: np.count_nonzero(_may_be(text, first, last, place)) for place in _PLACES}
     # Those that tell of most cells come first, and those that tell of none are left out.
-    places = sorted((place for place in _PLACES if left[place] < len(first)), key=left.__getitem__)
-    return any(_has_number_in(chunk, places) for chunk in cells.chunks)
+    return sorted((place for place in _PLACES if left[place] < len(first)), key=left.__getitem__)
 
 
-def _has_number_in(part: Any, places: Sequence[int]) -> bool:
-    """Do as `_has_number_among` for an array, with the places that tell."""
+def has_number(part: Any, places: Sequence[int]) -> bool:
+    """Do as `_has_number` for an array, but match only cells of which characters at some places tell too little."""
+    if are_codes(part):
+        return False
     text, first, last = _characters(part)
-    kept = None
+    fit = kept = None
     for place in places:
-        fit = np.flatnonzero(_may_be(text, first, last, place))
-        if not fit.size:
+        others = _may_be(text, first, last, place)
+        fit = others if fit is None else fit & others
+        if not fit.any():
             return False
-        kept, first, last = fit if kept is None else kept[fit], first[fit], last[fit]
+        if others is not fit:  # two places tell of most cells
+            few = np.flatnonzero(fit)
+            kept, first, last, fit = few if kept is None else kept[few], first[few], last[few], None
     compute = pyarrow.compute
+    if fit is not None:
+        few = np.flatnonzero(fit)
+        kept = few if kept is None else kept[few]
     if kept is not None:
         part = part.take(pyarrow.array(kept))
     codes = compute.and_(compute.ascii_is_decimal(part), compute.starts_with(part, "0"))
@@ -181,29 +197,40 @@ def _has_number_in(part: Any, places: Sequence[int]) -> bool:
     return _has_number(part.filter(compute.invert(codes)))
 
 
-def _may_be(text: NDArray[np.uint8], first: NDArray[np.intp], last: NDArray[np.intp], place: int) -> NDArray[np.bool_]:
+def are_codes(part: Any) -> bool:
+    """Whether all cells of an array are digits behind a zero."""
+    text, first, last = _characters(part)
+    if not len(part) or not text[first[0] : last[-1] + 1].size or text[first[0]] != ord("0"):
+        return False
+    digits = text[first[0] : last[-1] + 1] - np.uint8(ord("0"))  # wraps
+    return bool((first < last).all() and (digits < 10).all() and (text.take(first, mode="clip") == ord("0")).all())
+
+
+def _may_be(
+    text: NDArray[np.uint8], first: NDArray[np.int32], last: NDArray[np.int32], place: int
+) -> NDArray[np.bool_]:
     """Return which cells may be numbers, as far as a character tells; that of an empty cell is any."""
     if not text.size:
         return np.zeros(len(first), np.bool_)
     if place < 0:
-        return _LAST.take(text.take(last, mode="clip"))
-    at = np.minimum(first + place, last) if place else first
+        return _among(text.take(last, mode="clip"), _LAST)
+    at = np.minimum(first, last - np.int32(place)) + np.int32(place) if place else first
     characters = text.take(at, mode="clip")
     if not place:
-        return _FIRST.take(characters)
-    fit = _INNER.take(characters)
-    signs = _SIGNS.take(characters)
+        return _among(characters, _FIRST)
+    fit = _among(characters, _INNER)
+    signs = (characters == ord("-")) | (characters == ord("+"))
     if signs.any():
-        fit |= signs & _BEFORE_SIGN.take(text.take(at - 1, mode="clip"))
+        fit = fit | (signs & _among(text.take(at - 1, mode="clip"), _BEFORE_SIGN))
     return fit
 
 
-def _characters(chunk: Any) -> tuple[NDArray[np.uint8], NDArray[np.intp], NDArray[np.intp]]:
+def _characters(chunk: Any) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:
     """Return the text of cells, and where in it each has its first and its last character."""
     _, offsets, data = chunk.buffers()
     places = np.frombuffer(offsets or b"\0\0\0\0", np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
     text = np.frombuffer(b"" if data is None else data, np.uint8)
-    return text, places[:-1].astype(np.intp), places[1:] - np.intp(1)
+    return text, places[:-1], places[1:] - np.int32(1)
 
 
 def _usual_numbers(cells: Any) -> NDArray[Any] | None:
@@ -212,7 +239,7 @@ def _usual_numbers(cells: Any) -> NDArray[Any] | None:
     pyarrow also reads digits behind zeros, hexadecimal ones among them, and perhaps other words for NaN. Integers with
     a plus and those beyond 64 bits would become float64, and numbers beyond that infinity.
     """
-    if kind_of(cells.slice(0, _SOME)) is None or any(odd_beginnings(chunk) for chunk in cells.chunks):
+    if _kind_of(cells.slice(0, _FEW)) is None or any(_begin_oddly(chunk) for chunk in cells.chunks):
         return None
     values = _cast(cells, pyarrow.int64())
     if values is not None:
@@ -229,7 +256,7 @@ def _usual_numbers(cells: Any) -> NDArray[Any] | None:
     return None
 
 
-def kind_of(cells: Any) -> Any:
+def _kind_of(cells: Any) -> Any:
     """Return the type as which pyarrow reads a few cells; None if it has none."""
     return next((kind for kind in (pyarrow.int64(), pyarrow.float64()) if _cast(cells, kind) is not None), None)
 
@@ -242,25 +269,25 @@ def are_exact(values: NDArray[np.float64]) -> bool:
 def _cast(cells: Any, kind: Any) -> NDArray[Any] | None:
     """Convert cells to a type; None if one of them is nothing of it."""
     try:
-        cells.slice(0, _SOME).cast(kind)  # pyarrow makes a message for each cell
+        cells.slice(0, _FEW).cast(kind)  # pyarrow makes a message for each cell
         return np.asarray(cells.cast(kind).to_numpy())
     except pyarrow.ArrowInvalid:
         return None
 
 
-def odd_beginnings(chunk: Any) -> int:
-    """Count cells that begin as codes may, or with what hides that.
+def _begin_oddly(chunk: Any) -> bool:
+    """Whether any cell begins as codes may, or with what hides that.
 
     That is a zero, perhaps after a minus, that a digit or letter follows; or a space or a plus without a letter behind.
     """
     text, first, last = _characters(chunk)
     if not text.size:
-        return 0  # no cell has a character
+        return False  # no cell has a character
     # Behind the last cell there may be nothing: what is then taken belongs to no cell, and `last` says so.
     begin, follows = text.take(first, mode="clip"), first < last
     odd = ((begin == ord("+")) | (begin == ord(" ")) | (begin == ord("\t"))) & (first <= last)
     if odd.any():
-        odd &= ~follows | (text.take(first + 1, mode="clip") < LETTERS)
+        odd &= ~follows | (text.take(first + 1, mode="clip") < _LETTERS)
     minus = (begin == ord("-")) & follows
     if minus.any():
         first = first + minus
@@ -268,7 +295,7 @@ def odd_beginnings(chunk: Any) -> int:
     zeros = (begin == ord("0")) & (first < last)
     if zeros.any():
         odd |= zeros & (text.take(first + 1, mode="clip") > ord("."))
-    return int(np.count_nonzero(odd))
+    return bool(odd.any())
 
 
 def _checked(values: NDArray[np.float64], cells: Any, error: Error) -> NDArray[np.float64]:
