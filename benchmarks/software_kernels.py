@@ -1,6 +1,6 @@
 """Measures each kernel that only software devices take against what would run without it; prints a table in Markdown.
 
-    python -m benchmarks.software_kernels [--device D] [--samples N] [--kernels scan_bands,scan_packed] [--md FILE]
+    python -m benchmarks.software_kernels [--device D] [--samples N] [--kernels scan_bands,scan_columns] [--md FILE]
 
 Both plans of a row are measured in turn, on the same data, and must have the same bits. Such a kernel earns its place
 if it is at least 1.3 times as fast on a row of ``dmlgpu bench``, which have a star here; the others show what else it
@@ -73,7 +73,7 @@ ROWS: dict[str, list[Row]] = {
         ("uint8", (4000, 3000), 0), ("uint8", (1920, 1080), 0), ("uint8", (512, 512), 0), ("uint8", (4096, 4092), 0),
         ("float16", (4096, 4094), 0), ("float16", (768, 1366), 0),
     ),
-    "scan_packed": _sums(
+    "scan_short by runs": _sums(
         ("float32", (2**22, 3), 1), ("uint8", (2**22, 3), 1), ("int64", (2**22, 3), 1), ("float16", (2**22, 3), 1),
         ("float32", (2**20, 13), 1),
     ),
@@ -89,7 +89,7 @@ TRIALS += [Trial("scan_serial", Row("sum", "float32", (2**24,), 0), in_place=Tru
 
 
 class _Unpacked(SoftwarePolicy):
-    """Without scan_packed."""
+    """Without whole runs of short slices."""
 
     def packs(self, problem: ScanProblem) -> bool:
         return False
@@ -109,7 +109,7 @@ class _Unbanded(SoftwarePolicy):
 
 
 _POLICIES = {
-    "scan_packed": _Unpacked,
+    "scan_short by runs": _Unpacked,
     "scan_columns": _Narrow,
     "scan_bands": _Unbanded,
     "scan_bands_exact": _Unbanded,
@@ -128,7 +128,8 @@ def plans(trial: Trial, limits: Limits) -> tuple[Plan, Plan]:
 
 def kernels_of(plan: Plan) -> str:
     """Return the kernels of a plan, each once, in order."""
-    return " + ".join(dict.fromkeys(one.pipeline.kernel for one in plan.passes))
+    by_runs = [" by runs" if dict(one.pipeline.constants).get("runs") else "" for one in plan.passes]
+    return " + ".join(dict.fromkeys(one.pipeline.kernel + way for one, way in zip(plan.passes, by_runs, strict=True)))
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,6 @@ _OF_GPUS = {"scan_rows", "scan_lookback", "scan_tiles", "scan_strips", "scan_str
 _OF_SOFTWARE = {
     "scan_serial_totals",
     "scan_serial_tiles",
-    "scan_packed",
     "scan_columns",
     "scan_bands",
     "scan_bands_exact",

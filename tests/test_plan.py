@@ -43,7 +43,9 @@ def packed_scan(sizes: tuple[int, ...], axis: int, element: str = "float32") -> 
 
 
 def kernels(passes: tuple[Pass, ...]) -> list[str]:
-    return [one.pipeline.kernel for one in passes]
+    """Return the kernels, and of scan_short whether it takes whole runs of packed slices."""
+    has_runs = [dict(one.pipeline.constants).get("runs") for one in passes]
+    return [f"{one.pipeline.kernel}{' runs' if some else ''}" for one, some in zip(passes, has_runs, strict=True)]
 
 
 dimensions = st.lists(
@@ -197,14 +199,14 @@ def test_integers_have_nothing_to_repair() -> None:
         ((7, 8193), True, ["scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"]),
         ((64, 16), True, ["scan_short"]),
         ((4096, 16), True, ["scan_short"]),
-        ((21_856, 3), True, ["scan_packed"]),
-        ((21_855, 3), False, ["scan_packed", "scan_short"]),
+        ((21_856, 3), True, ["scan_short runs"]),
+        ((21_855, 3), False, ["scan_short runs", "scan_short"]),
         ((21_840, 3), False, ["scan_short"]),
-        ((65_536, 1), False, ["scan_packed"]),
-        ((16_384, 4), False, ["scan_packed"]),
+        ((65_536, 1), False, ["scan_short runs"]),
+        ((16_384, 4), False, ["scan_short runs"]),
         ((8192, 8), False, ["scan_short"]),
         ((8192, 12), False, ["scan_short"]),
-        ((4384, 15), False, ["scan_packed"]),
+        ((4384, 15), False, ["scan_short runs"]),
         ((64, 32), True, ["scan_slices", "scan_slices"]),
     ],
 )
@@ -559,12 +561,28 @@ def test_packed_slices_are_read_by_whole_runs(length: int, runs: int) -> None:
     slices = 16 * runs // length
     for extra in (0, 1):
         problem = packed_scan((64 * 1100 * slices + extra, length), 1, "uint8")
-        first, *rest = plan_problem(problem, Limits(software=True)).passes
-        assert first.pipeline.kernel == "scan_packed"
+        passes = plan_problem(problem, Limits(software=True)).passes
+        assert kernels(passes) == ["scan_short runs", *["scan_short"] * extra]
+        first, *rest = passes
         assert dict(first.pipeline.constants)["runs"] == runs
         assert dict(first.pipeline.slots)["reads"] == "quads"
-        assert first.grid[0] == 1100
-        assert [(one.pipeline.kernel, one.elements) for one in rest] == [("scan_short", length)] * extra
+        # 128 portions of each of 8 invocations.
+        assert first.grid[0] == 69
+        assert [one.elements for one in rest] == [length] * extra
+
+
+def test_an_invocation_takes_many_short_slices_where_they_are_enough() -> None:
+    for limits, slices, expected in (
+        (Limits(), 2**20, (64, 1)),
+        (Limits(software=True), 4096, (8, 128)),
+        (changed(Limits(), software=True, cores=3), 4096, (64, 1)),
+        (Limits(software=True), 4095, (64, 1)),
+    ):
+        layout = Layout((slices, 16), (20, 1))
+        (one,) = plan_problem(scan_problem(F32, Operator.PRODUCT, layout, layout, 1), limits).passes
+        constants = dict(one.pipeline.constants)
+        assert (constants["lanes"], constants["together"]) == expected
+        assert one.grid[0] * math.prod(expected) >= slices > (one.grid[0] - 1) * math.prod(expected)
 
 
 def test_only_packed_slices_of_little_code_are_read_by_whole_runs() -> None:
@@ -578,9 +596,9 @@ def test_only_packed_slices_of_little_code_are_read_by_whole_runs() -> None:
         ("float32", Limits(), "scan_blocks"),
         ("float64", Limits(), "scan_short"),
         ("float64", software, "scan_short"),
-        ("float64", Limits(software=True, float64=True), "scan_packed"),
-        ("int64", software, "scan_packed"),
-        ("int64", Limits(software=True, offset_alignment=8), "scan_packed"),
+        ("float64", Limits(software=True, float64=True), "scan_short runs"),
+        ("int64", software, "scan_short runs"),
+        ("int64", Limits(software=True, offset_alignment=8), "scan_short runs"),
     ):
         assert kernels(plan_problem(packed_scan((21_856, 3), 1, element), limits).passes) == [expected]
     for sizes in ((8193, 8), (21_845, 12)):  # whole vectors
@@ -626,7 +644,7 @@ def test_windows_of_packed_slices() -> None:
     """They are of whole runs, and what is left over comes last; without room for a whole one all go one by one."""
     for limits in (Limits(software=True, binding_bytes=4096), Limits(software=True, dispatch_elements=50_000)):
         *packed, rest = plan_problem(packed_scan((65_607, 3), 1, "uint8"), limits).passes
-        assert set(kernels(tuple(packed))) == {"scan_packed"}
+        assert set(kernels(tuple(packed))) == {"scan_short runs"}
         assert len(packed) > 2
         assert all(one.elements % 48 == 0 for one in packed)
         assert sum(one.elements for one in packed) == 3 * 65_600

@@ -229,6 +229,31 @@ def test_short_slices(device: Device, dtype: str, length: int) -> None:
 
 
 @pytest.mark.combinations
+@pytest.mark.parametrize("length", [5, 8, 16])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_one_of_many_short_slices_comes_near_underflow(
+    device: Device, dtype: str, length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An invocation has many on a CPU, and looks at a product's values when it has all of a slice's."""
+    monkeypatch.setattr(device, "limits", changed(device.limits, cores=2))  # so many slices are enough for more
+    rng, shape = np.random.default_rng(length), (max(5000, 2**16 // length + 100), length)
+    x = (rng.uniform(1, 1.5, shape) * rng.choice([-1, 1], shape)).astype(dtype)
+    tiny = 2.0**-14 if dtype == "float16" else np.finfo(dtype).tiny
+    few = np.flatnonzero(rng.random(len(x)) < 0.03)
+    few = few[few != 0]
+    at = rng.integers(0, length - 1, few.size)
+    x[few, at] = rng.choice([tiny, tiny / 8, -3 * tiny, 0, -0.0, np.inf, np.nan], few.size)
+    x[few, at + 1] = rng.choice([tiny, 2.0**14, 0.5, np.inf, 1], few.size)
+    x[few[::3]] *= np.dtype(dtype).type(2.0**-13)  # float16 needs many to get there
+    gaps = Layout(x.shape, (20, 1))
+    for layout in (Layout.packed(x.shape), gaps):
+        check_scan(device, x, "product", 1, source=layout, target=Layout.packed(x.shape))
+        check_scan(device, x, "product", 1, exclusive=True, source=layout, target=layout)  # in place
+    check_scan(device, x, "product", 1, reverse=True)
+    check_scan(device, np.ascontiguousarray(x.T), "product", 0)
+
+
+@pytest.mark.combinations
 @pytest.mark.parametrize("length", [2, 3, 5, 16])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_smallest_normal_number_is_a_zero_in_left_folds(device: Device, dtype: str, length: int) -> None:

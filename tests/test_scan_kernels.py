@@ -283,7 +283,7 @@ def test_packed_slices_write_no_more_than_there_are(device: Device, monkeypatch:
     source, target = Layout.packed(x.shape, x.size), Layout.packed(x.shape)
     problem = scan_problem(dtypes.by_name("int32"), Operator.SUM, source, target, axis=1)
     (one,) = plan_problem(problem, device.limits, one_buffer=True).passes
-    assert one.pipeline.kernel == "scan_packed"
+    assert dict(one.pipeline.constants)["runs"] == 3
     assert one.input is None
     memory = device.allocate(2 * x.nbytes)
     device.upload(memory, 0, np.concatenate([np.zeros_like(x), x]))

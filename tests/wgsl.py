@@ -512,6 +512,9 @@ class _Translator:
             self.emit(depth, f"while m.truth({condition}):")
             self.block(depth + 1)
             self.out += step
+        elif token == "break":
+            self.emit(depth, self.take())
+            self.take(";")
         elif token == "return":
             self.take()
             self.emit(depth, "return" if self.peek() == ";" else f"return {self.expression()}")

@@ -31,6 +31,7 @@ __all__ = [
     "block_slices",
     "check_pass",
     "lookback_slice_words",
+    "portion_slices",
     "serial_steps",
     "tile_slice_words",
 ]
@@ -191,6 +192,8 @@ class Kernel:
         The ways of `ACCESS` to read and write.
     pieces : mapping of str to tuple of str
         The pieces that may fill slots where not all may that there are.
+    rule : callable
+        Returns whether constants and pieces go together that are each legal by themselves.
     """
 
     slots: tuple[str, ...]
@@ -201,6 +204,7 @@ class Kernel:
     optional: Mapping[str, Container[int]] = field(default_factory=dict)
     accesses: tuple[str, ...] = ("packed", "words", "quads")
     pieces: Mapping[str, Container[str]] = field(default_factory=dict)
+    rule: Callable[[Work], bool] = lambda _: True
 
     def takes(self, constant: str) -> bool:
         """Whether its text has this constant."""
@@ -341,6 +345,18 @@ def _kernel_of_strips(workgroups: _Count, scratch_words: _Count, steps: _Count) 
     )
 
 
+def _short_steps(work: Work) -> int:
+    runs, together = work.constants["runs"], work.constants["together"]
+    # One more where a product turns out to have a tiny value. The last run is read as a whole.
+    return work.length if together == 1 and not runs else RUN * max(1, runs) * (together + work.folds - 1)
+
+
+def portion_slices(work: Work) -> int:
+    """Return how many slices an invocation of scan_short takes at a time: one, or as many as fill whole runs."""
+    runs = work.constants["runs"]
+    return runs * RUN // work.length if runs else 1
+
+
 def block_slices(work: Work) -> int:
     """Return how many slices a workgroup of scan_blocks takes: those that its invocations have runs for."""
     lanes, length = work.constants["lanes"], work.length
@@ -353,19 +369,11 @@ def block_slices(work: Work) -> int:
 TABLE: Final[Mapping[str, Kernel]] = {
     "scan_short": Kernel(
         slots=_RUNS,
-        constants={**_SCAN, "slice_length": range(RUN + 1)},
-        workgroups=lambda w: ceil_div(w.count, 64),
+        constants={**_SCAN, "slice_length": range(RUN + 1), "runs": range(RUN), "lanes": (8, 64), "together": (1, 128)},
+        workgroups=lambda w: ceil_div(w.count, portion_slices(w) * w.constants["lanes"] * w.constants["together"]),
         scratch_words=lambda _: 1,
-        steps=lambda w: w.length,
-    ),
-    "scan_packed": Kernel(
-        slots=_RUNS,
-        accesses=("quads",),
-        pieces={"element": (*_EXACT, *_FLOATS), "run": ("written",)},
-        constants={**_SCAN, "slice_length": range(1, RUN), "runs": range(1, RUN)},
-        workgroups=lambda w: ceil_div(w.count, w.constants["runs"] * RUN // w.length * 64),
-        scratch_words=lambda _: 1,
-        steps=lambda w: RUN * w.constants["runs"],
+        steps=_short_steps,
+        rule=lambda w: not w.constants["runs"] or (w.slots["reads"] == "quads" and w.slots["run"] == "written"),
     ),
     "scan_blocks": Kernel(
         slots=(*_TENSORS, "stage", "run"),
@@ -560,6 +568,8 @@ def check_pass(one: Pass) -> None:
         faults.append(f"grid {one.grid} for {workgroups} workgroups")
     if one.state_bytes != 4 * kernel.scratch_words(work):
         faults.append(f"{one.state_bytes} bytes of scratch memory instead of {4 * kernel.scratch_words(work)}")
+    if not faults and not kernel.rule(work):
+        faults.append(f"constants and pieces that do not go together: {work.constants}, {work.slots}")
     steps = tuple(int(one.params[f"{tensor}_strides"][0]) for tensor in ("input", "output"))
     if work.is_unaligned and work.fields["across"] > 1 and steps != (1, 1):
         faults.append(f"rows of {work.fields['across']} columns that are {steps} apart")

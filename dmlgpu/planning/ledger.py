@@ -21,7 +21,7 @@ import numpy as np
 
 from ..layout import ceil_div
 from .dispatch import Pass
-from .kernels import TABLE, Work, block_slices
+from .kernels import TABLE, Work, block_slices, portion_slices
 from .windows import QUAD_BYTES, RUN, TILE
 
 __all__ = ["SECTOR_BYTES", "SUBGROUP", "Figures", "figures_of"]
@@ -349,12 +349,11 @@ def _quads(work: Work) -> Iterator[tuple[int, int]]:
 _ELEMENTWISE: Final = _Entry(lanes=lambda _: 64, starts=lambda w: _slices(64, w), ahead=lambda _: 1)
 
 _ROWS: Final[Mapping[str, _Entry]] = {
-    "scan_short": _Entry(lanes=lambda _: 64, starts=lambda w: _slices(64, w)),
-    "scan_packed": _Entry(
-        lanes=lambda _: 64,
-        starts=lambda w: _slices(64, w, w.constants["runs"] * RUN // w.length),
-        ahead=lambda _: RUN,
-        span=lambda w: w.constants["runs"] * RUN,
+    "scan_short": _Entry(
+        lanes=lambda w: w.constants["lanes"],
+        starts=lambda w: _slices(w.constants["lanes"], w, portion_slices(w)),
+        ahead=lambda w: RUN if w.constants["runs"] else w.length,
+        span=lambda w: w.constants["runs"] * RUN or w.length,
     ),
     "scan_blocks": _Entry(
         lanes=lambda w: w.constants["lanes"],

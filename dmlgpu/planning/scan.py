@@ -141,8 +141,9 @@ class ScanPlanner(Planner):
                 yield self._short_pass(bound, length if is_many else 0)
             return
         self.why = f"slices of {length} elements without gaps in memory: {together} fill whole runs of an invocation"
-        constants = {"slice_length": length, "runs": together * length // RUN}
-        yield from self._packed("scan_packed", "quads", together, constants)
+        lanes, times = self._policy.portions_of_short(problem, problem.slices // together)
+        constants = {"slice_length": length, "runs": together * length // RUN, "lanes": lanes, "together": times}
+        yield from self._packed("scan_short", "quads", together, constants)
 
     def _blocks(self) -> Iterator[Pass]:
         """Yield passes over packed slices of a single block, of which a workgroup takes many."""
@@ -187,7 +188,10 @@ class ScanPlanner(Planner):
                 yield self._short_pass(bound, 0) if length <= RUN else self._row_pass(bound)
 
     def _short_pass(self, bound: BoundWindow, slice_length: int) -> Pass:
-        return self.make_pass("scan_short", bound, self._access(bound), constants={"slice_length": slice_length})
+        portions = bound.window.slices if slice_length else 0
+        lanes, times = self._policy.portions_of_short(self.problem, portions)
+        constants = {"slice_length": slice_length, "runs": 0, "lanes": lanes, "together": times}
+        return self.make_pass("scan_short", bound, self._access(bound), constants=constants)
 
     @property
     def _is_decreasing(self) -> bool:

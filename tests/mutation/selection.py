@@ -91,6 +91,7 @@ def _own(device: Device) -> Iterator[_Choice]:
     yield from _turns()
     yield from _short()
     yield from _packed()
+    yield from _many_short()
     yield from _blocks()
     yield from _unaligned_strips()
     yield from _strip_tiles()
@@ -336,6 +337,21 @@ def _packed() -> Iterator[_Choice]:
         yield own_scan("numbers", "int32", "sum", (3100, 3), 1, "slices"), {**changes, **more}
         case = own_scan("numbers", "uint8", "sum", (5100, 5), 1, "slices", placement=_IN_PLACE, exclusive=True)
         yield case, {**changes, **more}
+
+
+def _many_short() -> Iterator[_Choice]:
+    """Single runs of which an invocation has many: the last workgroup's are not all there."""
+    changes = {"software": True, "cores": 2}
+    for dtype, shape in product(("float32", "float64"), ((5000, 16), (10_003, 8))):
+        yield own_scan("smallest_normals", dtype, "product", shape, 1, "slices"), changes
+    for slices in (4096, 4097, 5003):
+        for dtype, operator in (("float32", "product"), ("int32", "sum")):
+            yield own_scan("numbers", dtype, operator, (slices, 16), 1, "slices", placement=OUTPUT_FIRST), changes
+        yield own_scan("numbers", "float32", "product", (slices, 16), 1, "slices", both=True), changes
+    for dtype, operator in product(("float32", "float16"), _OPERATORS):  # whole runs
+        yield own_scan("numbers", dtype, operator, (65_600, 3), 1, "slices"), changes
+    for slices in (65_540, 16 * 4099):
+        yield own_scan("numbers", "uint8", "sum", (slices, 1), 1, "slices", placement=OUTPUT_FIRST), changes
 
 
 def _blocks() -> Iterator[_Choice]:

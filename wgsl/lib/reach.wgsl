@@ -23,6 +23,11 @@ fn reach(before: Reach, item: Accumulator, r: Accumulator) -> Reach {
     return Reach(element, smaller(before.smallest, size), larger(before.largest, size));
 }
 
+// Whether an element or an r may be one that left folds have a zero for.
+fn has_tiny(found: Reach) -> bool {
+    return (found.element <= NORMAL) | is_tiny(found.smallest);
+}
+
 // A run's extremes in magnitude.
 struct Extent {
     value: u32,       // the smallest of elements and r
