@@ -628,6 +628,7 @@ TABLE: dict[str, Row] = {
 NOT_HERE = {
     "Device.run_piece": "takes what only dmlgpu.Scan makes",
     "Device.upload_by": "the same",
+    "Device.copy": "the same",
     "Device.run_totals": "takes what only dmlgpu's functions of dask arrays make",
     "Device.bind": "takes what only dmlgpu.planning.plan and the DirectML face make",
 }

@@ -65,13 +65,20 @@ def released(device: Device) -> None:
         dmlgpu.cumulative_sum(array, axis=1, out=array)
 
 
+def pieces(device: Device) -> None:
+    scan = dmlgpu.Scan("sum", axis=0)
+    for _ in range(3):
+        scan.push(dmlgpu.asarray(np.ones((3000, 2), np.float32), device))
+    scan.finish()
+
+
 def errors(device: Device) -> None:
     with dmlgpu.asarray(X, device) as array, pytest.raises(ArgumentError):
         dmlgpu.cumulative_sum(array, axis=1, out=array[1:])
 
 
 @pytest.mark.combinations
-@pytest.mark.parametrize("call", [scan, scan_into, convert, arrays, released, errors])
+@pytest.mark.parametrize("call", [scan, scan_into, convert, arrays, released, pieces, errors])
 def test_calls_leave_nothing_behind(device: Device, call: Callable[[Device], None]) -> None:
     for _ in range(50):
         call(device)

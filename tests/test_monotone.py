@@ -311,10 +311,11 @@ class TestPieces:
             scan = dmlgpu.Scan("sum", **options, monotone=True, device=device)
             results = []
             cuts = np.split(np.flip(x, axis) if reverse else x, [1, 4000, 4100, 4990], axis)
-            for part in cuts:
+            for number, part in enumerate(cuts):
                 given = np.flip(part, axis) if reverse else part
                 results.append(np.asarray(scan.push(dmlgpu.asarray(given, device) if on_device else given)))
-                scan = dmlgpu.Scan.resume(scan.state, device=device)
+                if number != 3:  # behind which carries stay on the device
+                    scan = dmlgpu.Scan.resume(scan.state, device=device)
             results.append(scan.finish())
             found = np.concatenate(results[::-1] if reverse else results, axis)
             expected = dmlgpu.cumulative_sum(x, monotone=True, device=device, **options)

@@ -22,24 +22,37 @@ import dmlgpu
 from dmlgpu import reference
 from dmlgpu.arrays import pieces
 from dmlgpu.dtypes import by_name
-from dmlgpu.errors import ArgumentError, ArrayTypeError, AxisError, DeviceError, DeviceReleasedError, DmlGpuError
+from dmlgpu.errors import (
+    ArgumentError,
+    ArrayTypeError,
+    AxisError,
+    DeviceError,
+    DeviceLostError,
+    DeviceReleasedError,
+    DmlGpuError,
+)
 from dmlgpu.layout import Layout
+from dmlgpu.planning import pieces as planning_pieces
 from dmlgpu.planning.kernels import MAX_SERIAL_STEPS, check_pass, serial_steps
 from dmlgpu.planning.pieces import (
     CARRY_WORDS,
     CarryColumns,
+    CarryForm,
     CarryNumbers,
+    CarryRows,
     CarrySlices,
     PiecePlan,
     first_tile,
     max_bytes,
     max_length,
     max_slices,
+    moves,
     plan_piece,
 )
 from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.windows import TILE, Limits
 from dmlgpu.reference import same_bits
+from dmlgpu.runtime.transfers import Transfers
 
 from .harness import changed
 
@@ -320,13 +333,129 @@ def test_few_tiles_are_scanned_together_with_the_elements_that_wait(
     assert same_bits(together(results, axis, reverse), np.asarray(whole))
 
 
-def test_what_was_pushed_is_the_caller_s_again(device: dmlgpu.Device) -> None:
-    x = np.ones(5000, np.int32)
+@pytest.mark.parametrize("length", [100, 5000])
+@pytest.mark.parametrize("on_device", [False, True])
+def test_what_was_pushed_is_the_caller_s_again(device: dmlgpu.Device, length: int, on_device: bool) -> None:
+    x = np.ones(length, np.int32)
+    given = dmlgpu.asarray(x, device) if on_device else x
     scan = dmlgpu.Scan("sum", axis=0, device=device)
-    settled = scan.push(x)
-    x[:] = 100
-    assert scan.finish()[-1] == 5000
-    assert settled.shape == (4096,)
+    settled = scan.push(given)
+    if isinstance(given, dmlgpu.DeviceArray):
+        dmlgpu.cumulative_sum(given, out=given)
+        given.release()
+    else:
+        x[:] = 100
+    assert scan.finish()[-1] == length
+    assert settled.shape == (length // TILE * TILE,)
+
+
+ON_DEVICES = [
+    ("float32", (900_000,), 0, {}),
+    ("int64", (200_000, 3), 0, {"reverse": True}),
+    ("float32", (200_000, 3), 0, {"monotone": True}),
+    ("float16", (3, 250_000), 1, {"exclusive": True}),
+    ("float64", (40_000, 40), 0, {}),
+    ("float32", (30_000, 512), 0, {"reverse": True}),
+    ("int16", (30_000, 512), 0, {}),
+    ("uint8", (30_000, 517), 0, {}),
+]
+
+
+@pytest.mark.combinations
+@pytest.mark.parametrize("software", [True, False], ids=["software", "gpu"])
+@pytest.mark.parametrize(("dtype", "shape", "axis", "options"), ON_DEVICES)
+def test_pushes_of_device_arrays_do_not_wait_for_the_device(
+    device: dmlgpu.Device,
+    monkeypatch: pytest.MonkeyPatch,
+    fresh_plans: None,
+    dtype: str,
+    shape: tuple[int, ...],
+    axis: int,
+    options: dict[str, bool],
+    software: bool,
+) -> None:
+    """Neither for the carries nor for the elements of an unfinished tile; a state does, and finish."""
+    x = np.random.default_rng(8).integers(0, 50, shape).astype(dtype)
+    reverse = options.get("reverse", False)
+    expected = np.asarray(dmlgpu.cumulative_sum(x, axis=axis, dtype=dtype, device=device, **options))
+    monkeypatch.setattr(device, "limits", changed(device.limits, software=software, near_elements=0))
+    device.subnormals()
+    cut = [shape[axis] // 3 + 5] * 2 + [100]
+    parts = [dmlgpu.asarray(part, device) for part in parts_of(x, axis, [*cut, shape[axis] - sum(cut)], reverse)]
+    reads = 0
+    read = Transfers.read
+
+    def counted(transfers: Transfers, buffer: Any, *of: Any) -> None:
+        nonlocal reads
+        reads += len(of)
+        read(transfers, buffer, *of)
+
+    monkeypatch.setattr(Transfers, "read", counted)
+    scan = dmlgpu.Scan("sum", axis=axis, dtype=dtype, device=device, **options)
+    results: list[Any] = [scan.push(part) for part in parts]
+    assert reads == 0
+    later = dmlgpu.Scan.resume(scan.state, device=device)
+    assert reads > 0
+    last = scan.finish()
+    assert same_bits(last, later.finish())
+    assert same_bits(together([*results, last], axis, reverse), expected)
+
+
+@pytest.mark.combinations
+@pytest.mark.parametrize("seed", range(12))
+def test_pieces_come_from_anywhere(device: dmlgpu.Device, seed: int) -> None:
+    """From the host, from a device and from another one in turn, after which elements and carries go."""
+    random = np.random.default_rng(seed)
+    x, options, cut, _ = draw(seed + 1000) if seed % 2 else columns_draw(seed + 1000)
+    axis, reverse = options["axis"], options["reverse"]
+    scan, results = dmlgpu.Scan(**options), []
+    with dmlgpu.Device(device.description) as other:
+        for part in parts_of(x, axis, cut, reverse):
+            place = random.choice(["host", "here", "there"])
+            given = part if place == "host" else dmlgpu.asarray(part, device if place == "here" else other)
+            results.append(np.asarray(scan.push(given)))
+            assert scan.settled == scan.length // TILE * TILE
+        results.append(scan.finish())
+    assert same_bits(together(results, axis, reverse), whole(x, device, **options))
+
+
+def test_columns_are_counted_anew_before_their_elements_are_too_many(
+    device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch, fresh_plans: None
+) -> None:
+    """For which the host reads the carries once in a while; some columns are exceptional."""
+    monkeypatch.setattr(planning_pieces, "_MOST_TILES", 5)
+    monkeypatch.setattr(device, "limits", changed(device.limits, software=True, near_elements=0, cores=1))
+    x = np.random.default_rng(9).standard_normal((40 * TILE, 256)).astype(np.float32)
+    most = 0.9 * np.finfo(np.float32).max
+    for tile, column in ((0, 0), (1, 3), (6, 4), (20, 100), (33, 255)):
+        x[tile * TILE + 100 : tile * TILE + 123, column] = [-most, *[0] * 19, most, most, -most]
+    scan = dmlgpu.Scan("sum", axis=0, device=device)
+    results = [scan.push(dmlgpu.asarray(part, device)) for part in np.split(x, 20)]
+    expected = dmlgpu.cumulative_sum(x, axis=0, device=device)
+    assert same_bits(together([*results, scan.finish()], 0, False), np.asarray(expected))
+
+
+@pytest.mark.parametrize("length", [100, 9000])
+def test_what_waits_on_a_device_that_is_gone_is_gone(device: dmlgpu.Device, length: int) -> None:
+    """Each call says so, and leaves the scan as it was."""
+    ends = (("release", DeviceReleasedError), ("lost", DeviceLostError))
+    for end, error in ends:
+        used = dmlgpu.Device(device.description)
+        scan = dmlgpu.Scan("sum", axis=0)
+        scan.push(dmlgpu.asarray(np.ones(length, np.int32), used))
+        if end == "lost":
+            used.gpu_device.destroy()
+        else:
+            used.release()
+        calls: list[Any] = [
+            lambda scan=scan: scan.state,
+            scan.finish,
+            lambda scan=scan: scan.push(np.ones(9000, np.int32)),
+        ]
+        for call in calls:
+            with pytest.raises(error):
+                call()
+        assert (scan.length, scan.settled, scan.finished) == (length, length // TILE * TILE, False)
 
 
 def test_types_are_those_of_one_call(device: dmlgpu.Device) -> None:
@@ -851,6 +980,50 @@ def test_carries_side_by_side_keep_what_they_say(before: int) -> None:
     for form in (CarryColumns(12, before, before), CarrySlices(12)):
         assert form.words(carries).shape == form.shape
         assert (form.carries(form.words(carries)) == carries).all()
+
+
+def test_carries_move_to_where_the_next_piece_takes_them() -> None:
+    random = np.random.default_rng(3)
+    rows = [CarryRows(5, 16, before, after) for before in (0, 8) for after in (0, 8)]
+    pairs: list[tuple[CarryForm, CarryForm]] = [(left, taken) for left in rows for taken in rows]
+    pairs += [
+        (CarryRows(5, 8, 0, 0), CarryRows(5, 8, 0, 0)),
+        (CarryColumns(8, 3, 40), CarryColumns(8, 40, 41)),
+        (CarrySlices(5), CarrySlices(5)),
+        *((CarryNumbers(8, 4, strips, 8), CarryNumbers(8, 4, strips, 8)) for strips in (False, True)),
+    ]
+    for left, taken in pairs:
+        words = random.integers(1, 2**31, left.shape, np.uint32)
+        words[..., -1:] &= 0x10F
+        if isinstance(left, CarryColumns):
+            words[0] = 0  # no column is exceptional
+        if isinstance(left, CarrySlices):
+            words[7], words[8] = 3, 1
+        found = np.zeros(prod(taken.shape), np.uint32)
+        copies = moves(left, taken)
+        assert copies is not None
+        for source, target, count in copies:
+            found[target : target + count] = words.reshape(-1)[source : source + count]
+        expected = taken.words(left.carries(words)).reshape(-1)
+        used = taken.words(np.full((taken.slices, CARRY_WORDS), 0x10F, np.uint32)).reshape(-1) > 0
+        if isinstance(taken, CarryColumns):
+            used[: 2 * taken.slices] = False  # it goes by their place how many tiles there are
+        assert (found[used] == expected[used]).all(), (left, taken)
+
+
+def test_carries_that_copies_cannot_move() -> None:
+    others: list[tuple[CarryForm, CarryForm]] = [
+        (CarryRows(5, 16, 0, 8), CarryRows(5, 8, 0, 0)),
+        (CarryRows(5, 16, 0, 8), CarrySlices(5)),
+        (CarrySlices(5), CarryRows(5, 16, 0, 8)),
+        (CarrySlices(5), CarrySlices(6)),
+        (CarryColumns(8, 3, 40), CarryColumns(8, 39, 41)),
+        (CarryColumns(8, 2**19 - 1, 2**19), CarryColumns(8, 2**19, 2**19 + 1)),
+        (CarryColumns(8, 3, 40), CarrySlices(8)),
+        (CarryNumbers(8, 4, False, 8), CarryNumbers(8, 4, True, 8)),
+    ]
+    for left, taken in others:
+        assert moves(left, taken) is None, (left, taken)
 
 
 @pytest.mark.parametrize("in_strips", [False, True])

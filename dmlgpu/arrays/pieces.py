@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -26,12 +26,12 @@ from ..sections import Section, let_interrupts_through
 from .array import DeviceArray
 from .functions import PrecisionName, kept_problem, scan_element
 from .host import host_array, host_empty
-from .tensors import Tensor, assign, empty, packed, upload
+from .tensors import Tensor, assign, copy, empty, packed, upload
 
 if TYPE_CHECKING:
-    from ..runtime.device import Device
+    from ..runtime.device import Carried, Device
 
-__all__ = ["PieceKind", "Scan", "Treatment", "cut", "records_of_cube", "scan_cube", "scan_pieces"]
+__all__ = ["DeviceCarries", "PieceKind", "Scan", "Treatment", "cut", "records_of_cube", "scan_cube", "scan_pieces"]
 
 _OPERATORS = {operator.value: operator for operator in (Operator.SUM, Operator.PRODUCT)}
 _VERSION = 1
@@ -65,6 +65,10 @@ _VALUES: dict[str, Callable[[Any], bool]] = {
 """Which values an entry of a header has."""
 
 Array = NDArray[Any] | DeviceArray
+_Computed = tuple[Array, "NDArray[np.uint32] | DeviceCarries | None", "Treatment | None"]
+"""Results, the carries after them, and how the devices so far treat subnormal numbers."""
+_Pending = list["NDArray[Any] | _Tile"]
+"""The elements of an unfinished tile, as parts that follow each other."""
 
 
 @dataclass(frozen=True)
@@ -156,8 +160,8 @@ class Scan:
         self._device = device
         self._kind: PieceKind | None = None
         self._length = 0
-        self._carries: NDArray[np.uint32] | None = None
-        self._pending: list[NDArray[Any]] = []
+        self._carries: NDArray[np.uint32] | DeviceCarries | None = None
+        self._pending: _Pending = []
         self._treatment: Treatment | None = None
         self._finished = False
         self._section = Section()  # the device's is entered inside, never the other way round
@@ -201,7 +205,7 @@ class Scan:
         -------
         ndarray or DeviceArray
             As `block` came. The next results along the axis in traversal order, as many as are settled, in the natural
-            order of the axis.
+            order of the axis. For a DeviceArray nothing waits for the device.
 
         Raises
         ------
@@ -222,7 +226,19 @@ class Scan:
         kind = self._kind_of(array)
         length = array.shape[kind.axis]
         cube = array.reshape(kind.cube(length))
-        waiting = self._pending_length
+        if isinstance(cube, DeviceArray):
+            (result, carries, treatment), pending = self._push_device(kind, cube, array)
+        else:
+            (result, carries, treatment), pending = self._push_host(kind, cube, array)
+        let_interrupts_through()
+        self._kind, self._carries, self._length = kind, carries, self._length + length
+        self._pending = [part for part in pending if part.shape[1]]
+        self._treatment = treatment
+        return result
+
+    def _push_host(self, kind: PieceKind, cube: NDArray[Any], like: Array) -> tuple[_Computed, _Pending]:
+        """Take elements that are on the host, where those of the unfinished tile wait then."""
+        waiting, length = self._pending_length, cube.shape[1]
         whole = (waiting + length) // TILE * TILE
         parts: list[Array | _Joined] = []
         rest = 0
@@ -230,20 +246,30 @@ class Scan:
             rest = whole - waiting
             first = 0
             if waiting:
-                # Of a device's elements only those of the unfinished tile leave it, and many are copied as they lie.
-                is_apart = isinstance(cube, DeviceArray) or whole > _FEW_TILES * TILE
-                first = TILE - waiting if is_apart else rest
+                # Many elements are copied as they lie.
+                first = TILE - waiting if whole > _FEW_TILES * TILE else rest
                 parts.append(_Joined.of(kind, [*self._pending, cut(kind, cube, 0, first)]))
             if first < rest:
                 parts.append(cut(kind, cube, first, rest))
-        result, carries, treatment = self._compute(kind, parts, array, unfinished=True)
+        computed = self._compute(kind, parts, like, None, unfinished=True)
         left = _host_copy(kind, cut(kind, cube, rest, length))
-        pending = [left] if whole else [*self._pending, left]
-        let_interrupts_through()
-        self._kind, self._carries, self._length = kind, carries, self._length + length
-        self._pending = [part for part in pending if part.shape[1]]
-        self._treatment = treatment
-        return result
+        return computed, [left] if whole else [*self._pending, left]
+
+    def _push_device(self, kind: PieceKind, cube: DeviceArray, like: Array) -> tuple[_Computed, _Pending]:
+        """Take elements that are on a device, where those of the unfinished tile stay; nothing waits for it."""
+        home = self._home_of(cube)
+        cube._tensor.check_live()
+        waiting, length = self._pending_length, cube.shape[1]
+        whole = (waiting + length) // TILE * TILE
+        first = min(TILE - waiting, length) if waiting or not whole else 0
+        pending = _tiles_on(kind, home, [*self._pending, cut(kind, cube, 0, first)])
+        parts: list[Array | _Joined] = [tile.elements for tile in pending if isinstance(tile, _Tile)] if whole else []
+        if first < whole - waiting:
+            parts.append(cut(kind, cube, first, whole - waiting))
+        computed = self._compute(kind, parts, like, home, unfinished=True)
+        if whole:
+            pending = _tiles_on(kind, home, [cut(kind, cube, whole - waiting, length)])
+        return computed, pending
 
     def finish(self) -> NDArray[Any]:
         """Return the results that are not settled yet, and end the scan.
@@ -252,20 +278,29 @@ class Scan:
         -------
         ndarray
             The last results along the axis, fewer than 4096 of each slice; an ndarray also where pieces were
-            DeviceArrays, as these results wait in memory of the host.
+            DeviceArrays.
 
         Raises
         ------
         ArgumentError
             If it was called before, or nothing was pushed.
+        DeviceError
+            If elements of DeviceArrays, or what goes on from them, are on a device that was lost or released.
         """
         with self._section:
             self._check_open()
             if self._kind is None:
                 raise ArgumentError("nothing was pushed, so there are no results and no shape: push a piece first")
-            parts = [_Joined.of(self._kind, self._pending)] if self._pending else []
+            device = self._device_of_state()
+            parts: list[Array | _Joined] = []
+            if self._pending:
+                tile, *others = self._pending
+                if isinstance(tile, _Tile) and tile.device is device and not others:
+                    parts = [tile.elements]
+                else:
+                    parts = [_Joined.of(self._kind, self._pending)]
             empty_host = host_empty(self._kind.with_length(0), self._kind.source)
-            result, _, _ = self._compute(self._kind, parts, empty_host, unfinished=False)
+            result, _, _ = self._compute(self._kind, parts, empty_host, device, unfinished=False)
             let_interrupts_through()
             self._finished, self._pending, self._carries = True, [], None
         assert isinstance(result, np.ndarray)
@@ -297,34 +332,46 @@ class Scan:
             )
         return expected
 
-    def _compute(
-        self, kind: PieceKind, parts: Sequence[Array | _Joined], like: Array, *, unfinished: bool
-    ) -> tuple[Array, NDArray[np.uint32] | None, Treatment | None]:
-        """Return the results of parts that follow each other, of the kind of `like`, and the carries after them.
-
-        The third is how the devices so far treat subnormal numbers.
-        """
-        length = sum(part.shape[1] for part in parts)
-        sizes = kind.with_length(length)
-        check_sizes(sizes, "the result")
-        home = like.device if isinstance(like, DeviceArray) else None
-        wanted = None if self._device is None else resolve_device(self._device)
-        if home is not None and wanted is not None and wanted is not home:
+    def _home_of(self, array: DeviceArray) -> Device:
+        """Return the device of a piece, which must be the one that was asked for."""
+        home, wanted = array.device, None if self._device is None else resolve_device(self._device)
+        if wanted is not None and wanted is not home:
             raise ArgumentError(
                 f"block is on the device {home.label} while device= names {wanted.label}: leave device= away, "
                 "or move it with to_device"
             )
+        return home
+
+    def _device_of_state(self) -> Device | None:
+        """Return the device where results go on that have no piece any more; None for that of `device`."""
+        if self._device is not None:
+            return None
+        found = [part.device for part in self._pending if isinstance(part, _Tile)]
+        found += [self._carries.device] if isinstance(self._carries, DeviceCarries) else []
+        return found[0] if found else None
+
+    def _compute(
+        self, kind: PieceKind, parts: Sequence[Array | _Joined], like: Array, device: Device | None, *, unfinished: bool
+    ) -> _Computed:
+        """Scan parts that follow each other, on a device or that of `device`; results are of the kind of `like`."""
+        length = sum(part.shape[1] for part in parts)
+        sizes = kind.with_length(length)
+        check_sizes(sizes, "the result")
+        home = like.device if isinstance(like, DeviceArray) else None
+        wanted = device if device is not None or self._device is None else resolve_device(self._device)
         if math.prod(sizes) == 0:
             return _new(kind, sizes, home), self._carries, self._treatment
-        device = home or wanted or resolve_device(None)
-        treatment = self._treatment_on(device, kind)
+        used = resolve_device(None) if wanted is None else wanted
+        treatment = self._treatment_on(used, kind)
         result = _new(kind, sizes, home)
         cube = result.reshape(kind.cube(length))
         carries, begin = self._carries, 0
-        with device.section:
+        if isinstance(carries, DeviceCarries) and carries.device is not used:
+            carries = carries.read()  # before the section, as two devices' could be entered in either order
+        with used.section:
             for part in parts:
                 end = begin + part.shape[1]
-                carries = scan_cube(kind, device, part, cut(kind, cube, begin, end), carries, unfinished)
+                carries = scan_cube(kind, used, part, cut(kind, cube, begin, end), carries, unfinished)
                 begin = end
         return result, carries, treatment
 
@@ -341,12 +388,15 @@ class Scan:
 
         Of monotone sums there are 64 bytes of each slice.
 
-        The bytes are the same on every system; the format has a version.
+        The bytes are the same on every system; the format has a version. What came as DeviceArrays is read from their
+        device.
 
         Raises
         ------
         ArgumentError
             If the scan is finished.
+        DeviceError
+            If elements of DeviceArrays, or what goes on from them, are on a device that was lost or released.
         """
         with self._section:
             header, body = self._contents()
@@ -373,7 +423,7 @@ class Scan:
             if self._treatment is not None:
                 header |= {"device": self._treatment.device, "subnormals": self._treatment.kept}
             if self._carries is not None:
-                body += self._carries.astype("<u4", copy=False).tobytes()
+                body += _on_host(self._carries).astype("<u4", copy=False).tobytes()
             if self._pending:
                 pending = np.concatenate(_Joined.of(kind, self._pending).cubes, axis=1)
                 body += _little(pending).tobytes()
@@ -500,9 +550,7 @@ def cut(kind: PieceKind, cube: Any, begin: int, end: int) -> Any:
     return cube[:, length - end : length - begin] if kind.options.reverse else cube[:, begin:end]
 
 
-def _host_copy(kind: PieceKind, cube: Array) -> NDArray[Any]:
-    if isinstance(cube, DeviceArray):
-        return cube.numpy()
+def _host_copy(kind: PieceKind, cube: NDArray[Any]) -> NDArray[Any]:
     copied = host_empty(cube.shape, kind.source)
     _copy(copied, cube)
     return copied
@@ -517,15 +565,66 @@ def _copy(target: NDArray[Any], source: NDArray[Any]) -> None:
 
 
 @dataclass(frozen=True)
+class _Tile:
+    """An unfinished tile of each slice on a device: room for all of its elements, of which the first ones are there."""
+
+    kind: PieceKind
+    room: DeviceArray
+    filled: int
+
+    @property
+    def device(self) -> Device:
+        """Where it is."""
+        return self.room.device
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The shape of the elements."""
+        return self.kind.cube(self.filled)
+
+    @property
+    def elements(self) -> DeviceArray:
+        """The elements, in their natural order."""
+        found: DeviceArray = cut(self.kind, self.room, 0, self.filled)
+        return found
+
+    def followed_by(self, source: Array) -> _Tile:
+        """Return a tile in the same memory with other elements behind these. This one is as it was."""
+        end = self.filled + source.shape[1]
+        target: DeviceArray = cut(self.kind, self.room, self.filled, end)
+        if isinstance(source, DeviceArray):
+            copy(source._tensor, target._tensor)
+        else:
+            uploaded = upload(self.device, source, temporary=True)
+            try:
+                assign(uploaded, target._tensor)
+            finally:
+                uploaded.buffer.release()
+        return replace(self, filled=end)
+
+
+def _tiles_on(kind: PieceKind, device: Device, parts: Sequence[Array | _Tile]) -> _Pending:
+    """Return elements that follow each other as a tile on a device; no tile if there are no elements."""
+    tile: _Tile | None = None
+    for part in parts:
+        if tile is None and isinstance(part, _Tile) and part.device is device:
+            tile = part
+        elif part.shape[1]:
+            room = tile or _Tile(kind, DeviceArray(empty(device, kind.source, kind.cube(TILE))), 0)
+            tile = room.followed_by(part.elements.numpy() if isinstance(part, _Tile) else part)
+    return [] if tile is None else [tile]
+
+
+@dataclass(frozen=True)
 class _Joined:
     """Cubes of the host that follow each other along the axis. As one they are only on the device."""
 
     cubes: tuple[NDArray[Any], ...]
 
     @classmethod
-    def of(cls, kind: PieceKind, parts: Sequence[Array]) -> Self:
+    def of(cls, kind: PieceKind, parts: Sequence[NDArray[Any] | _Tile]) -> Self:
         """Join cubes that follow each other in traversal order."""
-        cubes = [part.numpy() if isinstance(part, DeviceArray) else part for part in parts]
+        cubes = [part.elements.numpy() if isinstance(part, _Tile) else part for part in parts]
         return cls(tuple(cubes[::-1] if kind.options.reverse else cubes))
 
     @property
@@ -627,16 +726,76 @@ def _check_header(header: Mapping[str, Any]) -> None:
             )
 
 
+@dataclass(frozen=True)
+class DeviceCarries:
+    """Carries that wait on a device, of slices as they were scanned at once.
+
+    Attributes
+    ----------
+    device : Device
+        Where.
+    shape : tuple of int
+        That of all carries: of slices, as dimensions before and after the axis, and words.
+    places : list
+        The slices that were scanned at once.
+    carries : list
+        Those of each, of a monotone sum two.
+    """
+
+    device: Device
+    shape: tuple[int, int, int]
+    places: list[tuple[slice, slice]]
+    carries: list[tuple[Carried, ...]]
+
+    def read(self) -> NDArray[np.uint32]:
+        """Return the carries, when the device has come so far."""
+        found = np.empty(self.shape, np.uint32)
+        for place, carries in zip(self.places, self.carries, strict=True):
+            words = np.concatenate([one.read() for one in carries], axis=1)
+            found[place] = words.reshape(found[place].shape)
+        return found
+
+
+def _on_host(carries: NDArray[np.uint32] | DeviceCarries) -> NDArray[np.uint32]:
+    return carries.read() if isinstance(carries, DeviceCarries) else carries
+
+
+@overload
+def scan_cube(
+    kind: PieceKind,
+    device: Device,
+    cube: Array | _Joined,
+    out: NDArray[Any] | None,
+    carries: NDArray[np.uint32] | DeviceCarries | None,
+    unfinished: bool,
+    *,
+    limits: Limits | None = None,
+) -> NDArray[np.uint32] | None: ...
+
+
+@overload
 def scan_cube(
     kind: PieceKind,
     device: Device,
     cube: Array | _Joined,
     out: Array | None,
-    carries: NDArray[np.uint32] | None,
+    carries: NDArray[np.uint32] | DeviceCarries | None,
     unfinished: bool,
     *,
     limits: Limits | None = None,
-) -> NDArray[np.uint32] | None:
+) -> NDArray[np.uint32] | DeviceCarries | None: ...
+
+
+def scan_cube(
+    kind: PieceKind,
+    device: Device,
+    cube: Array | _Joined,
+    out: Array | None,
+    carries: NDArray[np.uint32] | DeviceCarries | None,
+    unfinished: bool,
+    *,
+    limits: Limits | None = None,
+) -> NDArray[np.uint32] | DeviceCarries | None:
     """Scan a piece of slices, as many slices and elements at a time as the device can bind.
 
     Parameters
@@ -649,8 +808,9 @@ def scan_cube(
         The piece: the dimensions before the axis as one, the axis, and those after it as one.
     out : ndarray, DeviceArray or None
         Where to put the results, of the shape of `cube`; None if only the carries matter.
-    carries : ndarray of uint32, or None
-        The carries before the piece, in the shape of slices and words; None at the beginning of slices.
+    carries : ndarray of uint32, DeviceCarries or None
+        The carries before the piece, in the shape of slices and words, or on the same device; None at the beginning of
+        slices.
     unfinished : bool
         Whether a piece follows; the axis is then a multiple of 4096 elements long.
     limits : Limits, optional
@@ -658,20 +818,33 @@ def scan_cube(
 
     Returns
     -------
-    ndarray of uint32, or None
-        The carries after the piece; None if it is the last.
+    ndarray of uint32, DeviceCarries or None
+        The carries after the piece, on the device if `out` is there; None if it is the last.
     """
     outer, length, inner = cube.shape
-    after = np.empty((outer, inner, kind.carry_words), np.uint32) if unfinished else None
-    for o, i, steps in _windows(kind, limits or device.limits, cube):
+    windows = list(_windows(kind, limits or device.limits, cube))
+    places = [(o, i) for o, i, _ in windows]
+    if isinstance(carries, DeviceCarries) and carries.places != places:
+        carries = carries.read()
+    stay = isinstance(out, DeviceArray)
+    shape = (outer, inner, kind.carry_words)
+    after = np.empty(shape, np.uint32) if unfinished and not stay else None
+    staying: list[tuple[Carried, ...]] = []
+    for number, (o, i, steps) in enumerate(windows):
         x, y = cube[o, :, i], None if out is None else out[o, :, i]
-        carry = None if carries is None else carries[o, i].reshape(-1, kind.carry_words)
+        carry: NDArray[np.uint32] | tuple[Carried, ...] | None
+        if isinstance(carries, DeviceCarries):
+            carry = carries.carries[number]
+        else:
+            carry = None if carries is None else carries[o, i].reshape(-1, kind.carry_words)
         for begin, end in steps:
             part, results = cut(kind, x, begin, end), None if y is None else cut(kind, y, begin, end)
             carry = _scan_window(kind, device, part, results, carry, unfinished=unfinished or end < length)
-        if after is not None and carry is not None:
+        if isinstance(carry, tuple):
+            staying.append(carry)
+        elif after is not None and carry is not None:
             after[o, i] = carry.reshape(x.shape[0], x.shape[2], kind.carry_words)
-    return after
+    return DeviceCarries(device, shape, places, staying) if unfinished and stay else after
 
 
 def scan_pieces(kind: PieceKind, device: Device, x: NDArray[Any], out: NDArray[Any], most: int) -> None:
@@ -726,11 +899,11 @@ def _scan_window(
     device: Device,
     x: Array | _Joined,
     y: Array | None,
-    carry: NDArray[np.uint32] | None,
+    carry: NDArray[np.uint32] | tuple[Carried, ...] | None,
     *,
     unfinished: bool,
-) -> NDArray[np.uint32] | None:
-    """Scan what the device can bind at once."""
+) -> NDArray[np.uint32] | tuple[Carried, ...] | None:
+    """Scan what the device can bind at once; carries stay on the device if results do."""
     with ExitStack() as temporaries:
 
         def temporary(tensor: Tensor) -> Tensor:
@@ -746,7 +919,7 @@ def _scan_window(
         out = y if isinstance(y, np.ndarray) else None
         if not isinstance(y, DeviceArray) and source.element == kind.element and not kind.options.monotone:
             problem = _problem(kind, source.layout, Layout.packed(x.shape))
-            return device.run_piece(problem, source.buffer, None, carry, unfinished=unfinished, out=out)
+            return _run_pieces([problem], source, None, carry, unfinished=unfinished, out=out)
         if isinstance(y, DeviceArray) and _is_near(y._tensor):
             target = y._tensor
         else:
@@ -755,7 +928,9 @@ def _scan_window(
             assign(source, target)
             source = target
         problem = _problem(kind, source.layout, target.layout)
-        after = _run_piece(problem, source, target, carry, unfinished=unfinished, out=out)
+        problems = [problem.sums, problem.maxima] if problem.monotone else [problem]
+        stay = isinstance(y, DeviceArray)
+        after = _run_pieces(problems, source, target, carry, unfinished=unfinished, out=out, stay=stay)
         if isinstance(y, DeviceArray) and target is not y._tensor:
             assign(target, y._tensor)
     return after
@@ -785,20 +960,30 @@ def _problem(kind: PieceKind, source: Layout, target: Layout) -> ScanProblem:
     return kept_problem(kind.element, kind.operator, source, target, 1, kind.options)
 
 
-def _run_piece(
-    problem: ScanProblem,
+def _run_pieces(
+    problems: Sequence[ScanProblem],
     source: Tensor,
-    target: Tensor,
-    carry: NDArray[np.uint32] | None,
+    target: Tensor | None,
+    carry: NDArray[np.uint32] | tuple[Carried, ...] | None,
     *,
     unfinished: bool,
     out: NDArray[Any] | None,
-) -> NDArray[np.uint32] | None:
+    stay: bool = False,
+) -> NDArray[np.uint32] | tuple[Carried, ...] | None:
     """Run a piece, and of a monotone sum the running maximum of its results; their carries lie side by side."""
-    device = target.device
-    if not problem.monotone:
-        return device.run_piece(problem, source.buffer, target.buffer, carry, unfinished=unfinished, out=out)
-    before = (None, None) if carry is None else (carry[:, :CARRY_WORDS], carry[:, CARRY_WORDS:])
-    sums = device.run_piece(problem.sums, source.buffer, target.buffer, before[0], unfinished=unfinished)
-    maxima = device.run_piece(problem.maxima, target.buffer, target.buffer, before[1], unfinished=unfinished, out=out)
-    return None if sums is None or maxima is None else np.concatenate([sums, maxima], axis=1)
+    befores: Sequence[NDArray[np.uint32] | Carried | None]
+    if isinstance(carry, np.ndarray):
+        befores = np.split(carry, len(problems), axis=1)
+    else:
+        befores = carry or [None] * len(problems)
+    last = len(problems) - 1
+    afters = []
+    for number, (problem, before) in enumerate(zip(problems, befores, strict=True)):
+        read = source if number == 0 or target is None else target
+        run = partial(read.device.run_piece, problem, read.buffer, None if target is None else target.buffer, before)
+        afters.append(run(unfinished=unfinished, out=out if number == last else None, stay=stay))
+    on_host = [after for after in afters if isinstance(after, np.ndarray)]
+    if on_host:
+        return on_host[0] if len(on_host) == 1 else np.concatenate(on_host, axis=1)
+    staying = tuple(after for after in afters if after is not None and not isinstance(after, np.ndarray))
+    return staying or None

@@ -23,6 +23,7 @@ __all__ = [
     "CARRY_WORDS",
     "RECORD_WORDS",
     "CarryColumns",
+    "CarryForm",
     "CarryNumbers",
     "CarryRows",
     "CarrySlices",
@@ -32,6 +33,7 @@ __all__ = [
     "max_bytes",
     "max_length",
     "max_slices",
+    "moves",
     "plan_piece",
     "plan_totals",
 ]
@@ -59,6 +61,9 @@ _PROGRESS_KERNELS = ("scan_slices", "scan_columns")
 """The kernels that keep what ``wgsl/lib/progress_state.wgsl`` has."""
 
 Words = NDArray[np.uint32]
+
+_MOST_TILES = 2**19
+"""Up to so many tiles a piece counts from the beginning of its slices: elements are counted in 32 bits."""
 
 _MOST_WORDS_A_SLICE = 2 * CARRY_WORDS + 12 + 4
 """Scratch memory of a slice in a piece of a single tile, rounded up."""
@@ -193,6 +198,12 @@ class CarryNumbers:
         return carries
 
     @property
+    def moves_of_strips(self) -> tuple[tuple[int, int, int], ...]:
+        """As `moves`: the last result, and the same as s."""
+        last, s, words = (number * self.slices for number in (_TILES + 1 + _LAST, _TILES + 1, self._words_each))
+        return (last, last, words), (last, s, words)
+
+    @property
     def _words_each(self) -> int:
         return max(1, self.itemsize // 4)
 
@@ -262,6 +273,52 @@ class PiecePlan:
     plan: Plan
     form: CarryForm
 
+    def behind(self, left: CarryForm) -> PiecePlan:
+        """Return the plan of the piece behind one that has left its carries in a form.
+
+        Floats side by side are counted on there, so that what is known of exceptional columns stays right.
+        """
+        form = self.form
+        if not isinstance(form, CarryColumns) or not isinstance(left, CarryColumns):
+            return self
+        ahead = left.after - form.before
+        passes = []
+        for one in self.plan.passes:
+            changed = one.params.copy()
+            for name in ("first", "checked_first"):
+                changed[name] += ahead * TILE
+            passes.append(replace(one, uniforms=changed.tobytes()))
+        return PiecePlan(
+            replace(self.plan, passes=tuple(passes)), replace(form, before=left.after, after=form.after + ahead)
+        )
+
+
+def moves(left: CarryForm, taken: CarryForm) -> tuple[tuple[int, int, int], ...] | None:
+    """Return how carries that a piece has left become those that the next one takes, both in scratch memory.
+
+    Parameters
+    ----------
+    left : CarryRows, CarryColumns, CarryNumbers or CarrySlices
+        The form of the piece that has left them.
+    taken : CarryRows, CarryColumns, CarryNumbers or CarrySlices
+        The form of the piece behind it.
+
+    Returns
+    -------
+    tuple of (int, int, int), or None
+        Copies of words: from where, to where, and how many. None where copies are not enough.
+    """
+    words = math.prod(taken.shape)
+    if isinstance(left, CarryRows) and isinstance(taken, CarryRows) and left.shape == taken.shape:
+        ahead = left.after - taken.before
+        return ((max(ahead, 0), max(-ahead, 0), words - abs(ahead)),)
+    if isinstance(left, CarryColumns) and isinstance(taken, CarryColumns) and left.slices == taken.slices:
+        # The tiles of exceptional columns are numbers of 32 bits, and so are the elements before them.
+        return ((0, 0, words),) if taken.before == left.after and taken.after <= _MOST_TILES else None
+    if isinstance(left, CarryNumbers) and left == taken:
+        return ((0, 0, words),) if not left.in_strips else left.moves_of_strips
+    return ((0, 0, words),) if isinstance(left, CarrySlices) and left == taken else None
+
 
 def max_bytes(limits: Limits) -> int:
     """Return how far the elements of a piece may lie apart, so that one window holds all of them."""
@@ -284,7 +341,13 @@ def _max_elements(limits: Limits, itemsize: int) -> int:
 
 
 def plan_piece(
-    problem: ScanProblem, limits: Limits, *, one_buffer: bool, before: int | None, unfinished: bool
+    problem: ScanProblem,
+    limits: Limits,
+    *,
+    one_buffer: bool,
+    before: int | None,
+    unfinished: bool,
+    slice_words: int = 0,
 ) -> PiecePlan:
     """Plan a scan of packed slices whose elements are a part of longer slices.
 
@@ -298,13 +361,20 @@ def plan_piece(
         What `first_tile` returned for the carries of the elements before the piece; None if there are none.
     unfinished : bool
         Whether there are elements after it, for which a carry is left; its length is a multiple of `TILE` then.
+    slice_words : int
+        That of `CarryRows` which are on the device: a kernel that takes them is preferred to one that is quicker, but
+        takes others, for which the host would have to wait.
     """
     assert not unfinished or problem.axis.size % TILE == 0
     planner, policy = ScanPlanner(problem, limits, one_buffer), policy_of(limits)
     chunks, in_place = planner.chunks, planner.in_place
     *preferred, kernel = policy.kernels_of_pieces(problem, in_place)
+    if slice_words == _SLICE_WORDS["scan_tiles"] and kernel == "rows":
+        kernel = "lookback"
     for name in preferred:
         columns = None
+        if name in ("slices", "strips") and slice_words:
+            continue
         if name == "slices":
             slices = _plan_slices(problem, limits, one_buffer, before is not None, unfinished)
             if slices is not None:

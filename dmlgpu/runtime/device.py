@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import RLock
 from types import TracebackType
@@ -35,7 +36,16 @@ from ..errors import (
 )
 from ..layout import ceil_div
 from ..planning.dispatch import Plan
-from ..planning.pieces import RECORD_WORDS, first_tile, plan_piece, plan_totals
+from ..planning.pieces import (
+    RECORD_WORDS,
+    CarryForm,
+    CarryRows,
+    PiecePlan,
+    first_tile,
+    moves,
+    plan_piece,
+    plan_totals,
+)
 from ..planning.plan import KERNELS, plan_problem
 from ..planning.problem import ElementwiseProblem, ScanProblem
 from ..planning.windows import TILE
@@ -53,7 +63,7 @@ from .adapters import (
     warn_of_loss,
     warn_of_software,
 )
-from .executor import Bound, Executor
+from .executor import Bound, Copy, Executor
 from .foreign import Fault, Liveness
 from .measured import measure_subnormals
 from .memory import Buffer, Memory, is_out_of_memory
@@ -62,7 +72,16 @@ from .transfers import Transfers, fill
 from .tuned import stored_tuning
 from .wgpu_private import check_process, claim_process, companion_of, end_calls_before_destroy, owner_of, set_companion
 
-__all__ = ["Buffer", "Device", "default_device", "devices", "resolve_device", "select_adapter", "wrap_buffer"]
+__all__ = [
+    "Buffer",
+    "Carried",
+    "Device",
+    "default_device",
+    "devices",
+    "resolve_device",
+    "select_adapter",
+    "wrap_buffer",
+]
 
 _setting_up = Section()
 """Held while a device is opened, and in all that uses one of OpenGL: these share a context in wgpu, which ends the
@@ -471,6 +490,21 @@ class Device:
         largest: int = self.gpu_device.limits["max-buffer-size"]
         return min(_BLOCK_BYTES if self._memory.direct else 8 * _BLOCK_BYTES, largest // 4)
 
+    def copy(self, source: Buffer, target: Buffer, parts: Sequence[tuple[int, int, int]]) -> None:
+        """Copy bytes on the device.
+
+        Parameters
+        ----------
+        source, target : Buffer
+            Two of this device; bytes of the first one can be copied, see `Buffer.readable`.
+        parts : sequence of (int, int, int)
+            Where the bytes are, where they go, and how many: multiples of 4.
+        """
+        with self.use(source, target):
+            for start, end, nbytes in parts:
+                self._executor.copy(source.gpu_buffer, start, target.gpu_buffer, end, nbytes)
+            self._executor.flush()
+
     def batch(self) -> Batch:
         """Return a context that makes what runs over temporaries in it as few submissions as can be, see `Batch`."""
         return Batch(self)
@@ -548,11 +582,12 @@ class Device:
         problem: ScanProblem,
         source: Buffer,
         target: Buffer | None,
-        carries: NDArray[np.uint32] | None,
+        carries: NDArray[np.uint32] | Carried | None,
         *,
         unfinished: bool,
         out: NDArray[Any] | None = None,
-    ) -> NDArray[np.uint32] | None:
+        stay: bool = False,
+    ) -> NDArray[np.uint32] | Carried | None:
         """Run a scan over a piece of longer slices.
 
         Parameters
@@ -560,16 +595,18 @@ class Device:
         problem, source, target
             As in `run`, with what `dmlgpu.planning.pieces.plan_piece` says of pieces. Without a target, packed results
             go to temporary memory, from which they and the carries are read at once.
-        carries : ndarray of uint32, shape (slices, CARRY_WORDS), or None
+        carries : ndarray of uint32, shape (slices, CARRY_WORDS), Carried, or None
             What the piece before it returned; None for the first.
         unfinished : bool
             Whether a piece follows.
         out : ndarray, optional
             An array to fill, in C order, with the results from the beginning of their memory on.
+        stay : bool
+            Whether the carries after it stay on the device, so that nothing waits for it.
 
         Returns
         -------
-        ndarray of uint32, shape (slices, CARRY_WORDS), or None
+        ndarray of uint32, shape (slices, CARRY_WORDS), Carried, or None
             What the piece after it takes; None if there is none.
 
         Raises
@@ -577,17 +614,20 @@ class Device:
         DeviceReleasedError, ReleasedArrayError
             If the device or a buffer is gone.
         """
-        with self.use(source, *([] if target is None else [target])):
+        kept = carries.buffer if isinstance(carries, Carried) else None
+        with self.use(source, *(buffer for buffer in (target, kept) if buffer is not None)):
             one_buffer = target is not None and source.gpu_buffer is target.gpu_buffer
-            before = first_tile(problem, carries)
-            piece = _plan_piece(problem, self.limits, one_buffer=one_buffer, before=before, unfinished=unfinished)
+            piece, carries = self._plan_behind(problem, carries, one_buffer=one_buffer, unfinished=unfinished)
             result_bytes = problem.slices * problem.axis.size * problem.element.itemsize
             start = ceil_div(result_bytes, _BINDING_ALIGNMENT) * _BINDING_ALIGNMENT if target is None else 0
             own = self._memory.temporary(self, start + piece.plan.state_bytes)
             results = own if target is None else target
             try:
-                if carries is not None:
+                if isinstance(carries, np.ndarray):
                     self._transfers.write(own, start, piece.form.words(carries))
+                after = Carried.room(self, piece.form) if stay and unfinished else None
+                before_run = carries.copies_to(own, start, piece.form) if isinstance(carries, Carried) else ()
+                after_run = () if after is None else after.copies_from(own, start)
                 self._executor.run(
                     piece.plan,
                     source.gpu_buffer,
@@ -595,8 +635,9 @@ class Device:
                     self.limits.dispatch_elements,
                     keep=source.temporary and results.temporary,
                     scratch=(own.gpu_buffer, start),
+                    copies=(before_run, after_run),
                 )
-                words = np.empty(piece.form.shape, np.uint32) if unfinished else None
+                words = np.empty(piece.form.shape, np.uint32) if unfinished and not stay else None
                 wanted = [] if out is None else [(0, out)]
                 carried = [] if words is None else [(start, words)]
                 if target is None:
@@ -604,9 +645,30 @@ class Device:
                 else:
                     self._transfers.read(target, *wanted)
                     self._transfers.read(own, *carried)
-                return None if words is None else piece.form.carries(words)
+                return after if words is None else piece.form.carries(words)
             finally:
                 own.release()
+
+    def _plan_behind(
+        self,
+        problem: ScanProblem,
+        carries: NDArray[np.uint32] | Carried | None,
+        *,
+        one_buffer: bool,
+        unfinished: bool,
+    ) -> tuple[PiecePlan, NDArray[np.uint32] | Carried | None]:
+        """Return the plan of a piece, and the carries before it, which leave the device only where they must."""
+        if isinstance(carries, Carried):
+            words = carries.form.slice_words if isinstance(carries.form, CarryRows) else 0
+            plan = _plan_piece(
+                problem, self.limits, one_buffer=one_buffer, before=1, unfinished=unfinished, slice_words=words
+            ).behind(carries.form)
+            if moves(carries.form, plan.form) is not None:
+                return plan, carries
+            carries = carries.read()
+        before = first_tile(problem, carries)
+        plan = _plan_piece(problem, self.limits, one_buffer=one_buffer, before=before, unfinished=unfinished)
+        return plan, carries
 
     def run_totals(self, problem: ScanProblem, source: Buffer) -> NDArray[np.uint32]:
         """Return the records of whole tiles of a piece.
@@ -682,6 +744,46 @@ class Device:
         if self._subnormals is None:
             self._subnormals = measure_subnormals(self)
         return self._subnormals
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Carries that a piece of slices has left on a device.
+
+    Attributes
+    ----------
+    buffer : Buffer
+        Memory that begins with them, as scratch memory does.
+    form : CarryRows, CarryColumns, CarryNumbers or CarrySlices
+        How they lie there.
+    """
+
+    buffer: Buffer
+    form: CarryForm
+
+    @classmethod
+    def room(cls, device: Device, form: CarryForm) -> Carried:
+        """Return memory for carries."""
+        return cls(device.recycled(4 * math.prod(form.shape)), form)
+
+    def copies_from(self, scratch: Buffer, start: int) -> Sequence[Copy]:
+        """Return the copies of carries that a piece has left at an offset of its scratch memory."""
+        return ((scratch.gpu_buffer, start, self.buffer.gpu_buffer, 0, 4 * math.prod(self.form.shape)),)
+
+    def copies_to(self, scratch: Buffer, start: int, form: CarryForm) -> Sequence[Copy]:
+        """Return the copies to an offset of scratch memory, for a piece that takes carries in a form `moves` allows."""
+        found = moves(self.form, form)
+        assert found is not None
+        return [
+            (self.buffer.gpu_buffer, 4 * source, scratch.gpu_buffer, start + 4 * target, 4 * words)
+            for source, target, words in found
+        ]
+
+    def read(self) -> NDArray[np.uint32]:
+        """Return the carries of each slice, when the device has come so far."""
+        words = np.empty(self.form.shape, np.uint32)
+        self.buffer.device.download(self.buffer, 0, words)
+        return self.form.carries(words)
 
 
 class Use:

@@ -14,7 +14,7 @@ from ..planning.dispatch import Pass, Plan, writable_input
 from .memory import create_buffer
 from .pipelines import Pipeline, Pipelines
 
-__all__ = ["Bound", "Executor", "submit"]
+__all__ = ["Bound", "Copy", "Executor", "submit"]
 
 _MAX_PASSES = 512
 """The number of passes whose uniforms the shared buffer holds."""
@@ -24,6 +24,9 @@ _MAX_WRITES = 64
 """The writes after which an empty submission is made: wgpu keeps the memory of each write until a submission."""
 _MAX_KEPT = 64
 """The number of plans whose bind groups and uniforms are kept."""
+
+Copy = tuple[Any, int, Any, int, int]
+"""Two wgpu buffers, each with an offset in bytes behind it, and how many bytes to copy from the first to the second."""
 
 _UNIFORM = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
 _SCRATCH = wgpu.BufferUsage.STORAGE
@@ -148,6 +151,7 @@ class Executor:
         *,
         keep: bool = False,
         scratch: tuple[Any, int] | None = None,
+        copies: tuple[Sequence[Copy], Sequence[Copy]] = ((), ()),
     ) -> None:
         """Record the passes of a plan over two wgpu buffers, which may be the same, and submit them.
 
@@ -167,14 +171,20 @@ class Executor:
         scratch : (wgpu.GPUBuffer, int), optional
             A buffer and an offset in bytes, from which ``plan.state_bytes`` are for what passes leave to each other; by
             default a buffer that all share.
+        copies : tuple of two sequences of tuple
+            Copies before the passes and after them, each the arguments of `copy`.
         """
+        first, last = copies
         if self._encoder is not None:
             self._run_in(self._encoder, plan, source, target)
             return
         try:
             state = (self._scratch_of(plan.state_bytes), 0) if scratch is None else scratch
             if keep and len(plan.passes) <= _KEPT_PASSES:
-                self._record(self._keep(plan, source, target, state).steps, max_elements)
+                steps = self._keep(plan, source, target, state).steps
+                self._copy_all(first)
+                self._record(steps, max_elements)
+                self._copy_all(last)
             else:
                 pipelines = self._compiled(plan)
                 for start in range(0, len(pipelines), _MAX_PASSES):
@@ -182,7 +192,9 @@ class Executor:
                     # All that reads the old uniforms is submitted before new ones are written.
                     self.flush(writes=False)
                     steps = self._steps(plan.passes[some], pipelines[some], source, target, state, self._uniforms)
+                    self._copy_all(first if start == 0 else ())
                     self._record(steps, max_elements)
+                self._copy_all(last)
                 self.flush()
             if not self._batching:
                 self.flush()
@@ -290,6 +302,10 @@ class Executor:
         if scratch[0] is source and source is not target:
             plan = writable_input(plan)
         return self._bind(plan, source, target, scratch)
+
+    def _copy_all(self, copies: Sequence[Copy]) -> None:
+        for one in copies:
+            self._recorder().copy(*one)
 
     def _recorder(self) -> Recording:
         if self._recording is None:
