@@ -64,6 +64,7 @@ class World:
         self.x = dmlgpu.asarray(X, device)
         self.out = dmlgpu.asarray(X, device)
         self.shared = dmlgpu.asarray(LARGE, device)
+        self.piece = dmlgpu.asarray(LARGE, device)
         usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC
         self.foreign = device.gpu_device.create_buffer_with_data(data=X, usage=usage)
         self.session = Session(device.gpu_device)
@@ -89,9 +90,9 @@ class World:
 
     def in_pieces(self) -> Any:
         scan = dmlgpu.Scan("sum", axis=0)
-        settled = [scan.push(self.shared), scan.push(self.shared)]
+        settled = [scan.push(self.piece), scan.push(self.piece)]
         scan = dmlgpu.Scan.resume(scan.state, device=self.device)
-        results = [part.numpy() for part in [*settled, scan.push(self.shared)]]
+        results = [part.numpy() for part in [*settled, scan.push(self.piece)]]
         return np.concatenate([*results, scan.finish()]), np.cumsum(np.tile(LARGE, 3))
 
     def rounded(self) -> Any:
