@@ -99,7 +99,6 @@ def _usual(path: Path, file: RawFile, header: Header, only: Sequence[str] | None
     except (UnicodeDecodeError, CommandError):  # said when the other lines are known to be right
         raise UnusualError from None
     columns = usual_columns(
-        path,
         file,
         len(line) if has_header else source.begin,
         source.dialect,

@@ -38,7 +38,6 @@ _VANISHING_ZEROS = b"0" * 100
 
 
 def usual_columns(
-    path: Path,
     file: RawFile,
     begin: int,
     dialect: Dialect,
@@ -52,8 +51,6 @@ def usual_columns(
 
     Parameters
     ----------
-    path : Path
-        The file's name.
     file : RawFile
         The file.
     begin : int
@@ -80,7 +77,7 @@ def usual_columns(
     size = _without_blank_lines(file, begin)
     sample = _sample(file, begin, size)
     kinds, places, searched = [pyarrow.string()] * len(wanted), {}, False
-    for i, cells in enumerate(_texts(path, sample, dialect, len(wanted))):
+    for i, cells in enumerate(_texts(sample, dialect, len(wanted))):
         numbers = numbers_of(cells, _unusual, named, missing) if wanted[i] else None
         if numbers is not None:
             kinds[i] = pyarrow.from_numpy_dtype(numbers.dtype)
@@ -176,10 +173,10 @@ def _sample(file: RawFile, begin: int, size: int) -> bytes:
     return b"\n".join(filter(None, lines))
 
 
-def _texts(path: Path, text: bytes, dialect: Dialect, columns: int) -> list[Any]:
+def _texts(text: bytes, dialect: Dialect, columns: int) -> list[Any]:
     """Return columns as text."""
     try:
-        found = Source(path, text, 1, dialect).columns()
+        found = Source(Path(), text, 1, dialect).columns()  # an error of it, which would name the file, is not shown
     except (UnicodeDecodeError, CommandError):
         raise UnusualError from None
     if len(found) != columns:
