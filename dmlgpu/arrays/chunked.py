@@ -23,7 +23,7 @@ from ..lazy import resolve_device
 from ..planning.pieces import CARRY_WORDS
 from ..planning.windows import TILE
 from .host import host_empty
-from .pieces import PieceKind, Treatment, records_of_cube, scan_cube
+from .pieces import DeviceCarries, PieceKind, Treatment, records_of_cube, scan_cube
 from .prediction import is_same_carry, predicted
 
 if TYPE_CHECKING:
@@ -253,6 +253,7 @@ def scan_chunk(
     out = host_empty(cube.shape, kind.element)
     carry = None if before is None else before.reshape(cube.shape[0], cube.shape[2], CARRY_WORDS)
     after = scan_cube(kind, opened, cube, out, carry, not last)
+    assert not isinstance(after, DeviceCarries), "those of results on the host are on the host"
     return Scanned(out.reshape(chunk.shape), End(after, Treatment.of(opened, kind)))
 
 
@@ -265,6 +266,7 @@ def end_of_chunk(
     assert before.carry is not None
     opened = resolve_device(device)
     after = scan_cube(kind, opened, _cube(kind, chunk), None, before.carry, True)
+    assert not isinstance(after, DeviceCarries), "those of no results are on the host"
     end = End(after, Treatment.of(opened, kind))
     _check_alike(end, before)
     return end

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -758,32 +758,6 @@ class DeviceCarries:
 
 def _on_host(carries: NDArray[np.uint32] | DeviceCarries) -> NDArray[np.uint32]:
     return carries.read() if isinstance(carries, DeviceCarries) else carries
-
-
-@overload
-def scan_cube(
-    kind: PieceKind,
-    device: Device,
-    cube: Array | _Joined,
-    out: NDArray[Any] | None,
-    carries: NDArray[np.uint32] | DeviceCarries | None,
-    unfinished: bool,
-    *,
-    limits: Limits | None = None,
-) -> NDArray[np.uint32] | None: ...
-
-
-@overload
-def scan_cube(
-    kind: PieceKind,
-    device: Device,
-    cube: Array | _Joined,
-    out: Array | None,
-    carries: NDArray[np.uint32] | DeviceCarries | None,
-    unfinished: bool,
-    *,
-    limits: Limits | None = None,
-) -> NDArray[np.uint32] | DeviceCarries | None: ...
 
 
 def scan_cube(
