@@ -11,14 +11,26 @@ import dmlgpu
 
 from .fuzz.targets import TARGETS
 
+_PARTS = 12
+
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_corpus(device: dmlgpu.Device, name: str) -> None:
     lines = TARGETS[name].corpus()
     assert lines
     assert len(lines) == len(set(lines))
-    for line in lines:
+    for line in lines if name != "plans" else lines[:1]:
         TARGETS[name].check(line)
+
+
+@pytest.mark.combinations
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_the_corpus_of_plans(device: dmlgpu.Device, part: int) -> None:
+    """They take a minute together."""
+    lines = TARGETS["plans"].corpus()[part::_PARTS]
+    assert lines
+    for line in lines:
+        TARGETS["plans"].check(line)
 
 
 def test_programs_side_by_side(device: dmlgpu.Device) -> None:
