@@ -527,7 +527,7 @@ def lose_at_native_calls(default: Device, kind: str, name: str, step: int) -> in
 @pytest.mark.parametrize("kind", ["own", "staged"])
 def test_a_device_that_is_lost_before_any_native_call(kind: str, record_property: Record) -> None:
     """In a process of its own, which would end with it if wgpu-native did more than refuse."""
-    command = [sys.executable, "-c", LOST, kind, "1" if EVERY_POINT else "23", *CALLS]
+    command = [sys.executable, "-c", LOST, kind, "1" if EVERY_POINT else "47", *CALLS]
     folder = Path(__file__).parent.parent
     run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800, cwd=folder)
     assert run.returncode == 0, run.stderr[-3000:]
@@ -538,9 +538,9 @@ def test_a_device_that_is_lost_before_any_native_call(kind: str, record_property
 @pytest.mark.parametrize(
     ("place", "fault", "errors", "step"),
     [
-        (at_lines, interrupt, (KeyboardInterrupt,), 97),
-        (at_native_calls, invalid, (DmlGpuError,), 29),
-        (at_native_calls, out_of_memory, (DmlGpuError,), 31),
+        (at_lines, interrupt, (KeyboardInterrupt,), 211),
+        (at_native_calls, invalid, (DmlGpuError,), 61),
+        (at_native_calls, out_of_memory, (DmlGpuError,), 67),
     ],
 )
 def test_a_fault_while_the_default_device_is_opened(
