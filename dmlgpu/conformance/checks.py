@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -111,13 +112,29 @@ def checking(
     # What takes longest to compile comes first, so that no process is left with it at the end.
     in_order = sorted(_groups(cases), key=lambda group: not group[0][1].column.endswith("compensated"))
     context = get_context("spawn")  # a device does not survive a fork
-    stop = context.Event()
+    with _silent_tracker():
+        stop = context.Event()  # the first semaphore starts the tracker
     pool = ProcessPoolExecutor(processes, context, initializer=_open, initargs=(device.description.index, stop))
     try:
         yield _as_they_come([pool.submit(_check_group, group, dict(keeps)) for group in in_order])
     finally:
         stop.set()
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _silent_tracker() -> Iterator[None]:
+    """Let Python's tracker of semaphores start without its warning of those that it removes, as an option of Python.
+
+    It removes them where a signal ends this process, which leaves nothing to tell. A handler of signals instead would
+    wait for drivers that hang.
+    """
+    option = "ignore:resource_tracker:UserWarning"
+    sys.warnoptions.append(option)
+    try:
+        yield
+    finally:
+        sys.warnoptions.remove(option)
 
 
 def share(cases: Sequence[Case], number: int, shares: int) -> list[Case]:
