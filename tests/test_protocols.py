@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -170,7 +171,22 @@ def test_dlpack_out(device: dmlgpu.Device) -> None:
         assert issubclass(SharedMemoryError, BufferError)  # which the protocol asks for
     with pytest.raises(ArrayTypeError, match=r"^stream is 1 of type int"):
         x.__dlpack__(stream=1)
-    assert x.__dlpack__(max_version=(1, 0), dl_device=(1, 0), copy=True) is not None
+    for options in ({"max_version": (1, 0), "dl_device": (1, 0), "copy": True}, {"max_version": [np.int64(1), 0]}):
+        assert x.__dlpack__(**options) is not None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", ["a", "10", 1, 1.5, (1,), (1, 0, 0), (1.5, 0), ("1", 0), {1, 0}], ids=repr)
+@pytest.mark.parametrize("name", ["max_version", "dl_device"])
+def test_dlpack_takes_pairs_of_integers(device: dmlgpu.Device, name: str, value: object) -> None:
+    x = dmlgpu.asarray(X, device)
+    with pytest.raises(ArrayTypeError, match=rf"^{name} is {re.escape(repr(value))} of type .*; give .*\(1, 0\)"):
+        x.__dlpack__(**{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [(-1, 0), (1, 2**70)], ids=repr)
+def test_dlpack_versions_have_limits(device: dmlgpu.Device, value: tuple[int, int]) -> None:
+    with pytest.raises(ArgumentError, match=rf"^max_version is {re.escape(repr(value))}, and .* 2147483647: give "):
+        dmlgpu.asarray(X, device).__dlpack__(max_version=value)
 
 
 def test_dlpack_in(device: dmlgpu.Device) -> None:

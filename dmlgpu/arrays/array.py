@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..arguments import flag, integers
+from ..arguments import flag, integer, integers
 from ..dtypes import BOOL, by_argument
 from ..errors import ArgumentError, ArrayTypeError, DmlGpuError, SharedMemoryError, said, shown, with_type
 from ..layout import Layout, check_sizes
@@ -437,9 +437,17 @@ class DeviceArray:
             raise SharedMemoryError(
                 "copy is False, and the device's memory cannot be shared with the host: leave it out"
             )
-        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+        if max_version is not None:
+            max_version = _pair(max_version, "max_version", "give a version of DLPack, such as (1, 0)")
+            if not all(0 <= number < 2**31 for number in max_version):
+                raise ArgumentError(
+                    f"max_version is {shown(max_version)}, and versions of DLPack have numbers from 0 to 2147483647: "
+                    "give (1, 0), or leave it out"
+                )
+        if dl_device is not None and _pair(dl_device, "dl_device", "give (1, 0), memory of the host") != (1, 0):
             raise SharedMemoryError(
-                f"dl_device is {shown(dl_device)}, and elements are handed over in memory of the host, (1, 0)"
+                f"dl_device is {shown(dl_device)}, and elements are handed over in memory of the host, (1, 0): "
+                "leave it out"
             )
         return self.numpy().__dlpack__(max_version=max_version)
 
@@ -571,6 +579,14 @@ def asarray(x: ArrayLike | DeviceArray, /, device: Device | str | int | None = N
     array = host_array(x)
     check_sizes(array.shape)
     return DeviceArray(upload(resolve_device(device), array))
+
+
+def _pair(value: object, argument: str, way_out: str) -> tuple[int, int]:
+    """Return a tuple of two integers, such as a version of DLPack."""
+    match value:
+        case (SupportsIndex() as first, SupportsIndex() as second) if not isinstance(value, str | bytes):
+            return integer(first, argument, way_out), integer(second, argument, way_out)
+    raise ArrayTypeError(f"{argument} is {with_type(value)}; {way_out}")
 
 
 def _one_tuple(arguments: tuple[Any, ...], name: str) -> tuple[int, ...]:
