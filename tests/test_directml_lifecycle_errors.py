@@ -773,7 +773,7 @@ ROWS: list[tuple[Callable[[World], Any], int, str]] = [
     (
         lambda w: w.record(w.sum, w.table(w.scratchy)),
         E_INVALIDARG,
-        r"dispatchable is CUMULATIVE_SUMMATION while bindings",
+        r"dispatchable is CUMULATIVE_SUMMATION while bindings was made for another CUMULATIVE_SUMMATION; call",
     ),
     (lambda w: w.record(w.sum, w.device.CreateBindingTable()), E_INVALIDARG, r"bindings was made for no dispatchable"),
     (lambda w: w.record(None, w.table(w.sum)), E_INVALIDARG, r"RecordDispatch: dispatchable is null"),
@@ -806,7 +806,7 @@ ROWS: list[tuple[Callable[[World], Any], int, str]] = [
     (
         lambda w: w.record(w.initializer(w.owned), w.table(w.initializer(w.owned))),
         E_INVALIDARG,
-        r"dispatchable is IDMLOperatorInitializer while bindings was made for IDMLOperatorInitializer",
+        r"dispatchable is IDMLOperatorInitializer while bindings was made for another IDMLOperatorInitializer; call",
     ),
     (lambda w: (lambda i: w.record(i, w.table(i)))(w.initializer(w.owned)), E_INVALIDARG, r"has no inputs bound; call"),
     # The debug layer

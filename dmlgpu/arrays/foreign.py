@@ -90,7 +90,7 @@ def from_wgpu(
     if strides is None:
         steps = packed_strides(sizes)
     else:
-        steps = tuple(_elements(step, element.itemsize, "strides") for step in integers(strides, "strides"))
+        steps = tuple(_elements(step, element.itemsize, "a value of strides") for step in integers(strides, "strides"))
         if len(steps) != len(sizes):
             found = counted(len(steps), "value")
             raise ArgumentError(f"strides has {found} while shape has {len(sizes)}; give one a dimension")
@@ -113,6 +113,6 @@ def from_wgpu(
 def _elements(nbytes: int, itemsize: int, name: str) -> int:
     if nbytes % itemsize:
         raise ArgumentError(
-            f"{name} has {shown(nbytes)} bytes, no multiple of the element size {itemsize}; give one that is"
+            f"{name} is {shown(nbytes)} bytes, no multiple of the element size {itemsize}: give one that is"
         )
     return nbytes // itemsize

@@ -300,6 +300,8 @@ class IDMLCommandRecorder(IDMLDeviceChild):
                 raise invalid_argument(f"{where}: {name} was made by another IDMLDevice; make it with this one")
         if bindings._dispatchable is not dispatchable:
             other = "no dispatchable" if bindings._dispatchable is None else bindings._dispatchable._label()
+            if other == dispatchable._label():
+                other = f"another {other}"
             raise invalid_argument(
                 f"{where}: dispatchable is {dispatchable._label()} while bindings was made for {other}; call "
                 "IDMLBindingTable::Reset with it"
