@@ -28,6 +28,7 @@ from dmlgpu.errors import (
     AxisError,
     DeviceError,
     DeviceLostError,
+    DeviceMemoryError,
     DeviceReleasedError,
     DmlGpuError,
 )
@@ -920,6 +921,16 @@ def test_pieces_in_place_are_not_checked_first(dtype: str, kernel: str) -> None:
     for unfinished in (True, False):
         piece = plan_piece(problem, SOFTWARE, one_buffer=True, before=None, unfinished=unfinished)
         assert piece.plan.passes[-1].pipeline.kernel == kernel
+
+
+def test_a_device_without_room_for_a_tile_of_each_slice(device: dmlgpu.Device) -> None:
+    wide = dmlgpu.asarray(np.ones((1, 1), np.float64), device).broadcast_to((1, 2**24))
+    scan = dmlgpu.Scan("sum", axis=0)
+    with pytest.raises(DeviceMemoryError, match=r"^block has 16777216 slices, and a tile .* 549755813888 "):
+        scan.push(wide)
+    assert scan.length == 0
+    scan.push(np.ones((1, 3)))
+    assert scan.finish().tolist() == [[1, 1, 1]]
 
 
 def test_a_piece_without_room_for_the_progress_of_its_slices() -> None:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arguments import choice, integer
 from ..dtypes import BOOL, ELEMENT_TYPES, ElementType, by_argument, by_dtype, by_name
-from ..errors import ArgumentError, ArrayTypeError, DeviceError, DmlGpuError, said, shown, with_type
+from ..errors import ArgumentError, ArrayTypeError, DeviceError, DeviceMemoryError, DmlGpuError, said, shown, with_type
 from ..layout import Layout, check_sizes, resolve_axis
 from ..lazy import import_runtime, resolve_device
 from ..planning.pieces import CARRY_WORDS, RECORD_WORDS, max_bytes, max_length, max_slices
@@ -572,6 +572,20 @@ class _Tile:
     room: DeviceArray
     filled: int
 
+    @classmethod
+    def empty(cls, kind: PieceKind, device: Device) -> Self:
+        """Return a tile without elements."""
+        sizes = kind.cube(TILE)
+        try:
+            return cls(kind, DeviceArray(empty(device, kind.source, sizes)), 0)
+        except DeviceMemoryError as error:
+            nbytes = math.prod(sizes) * kind.source.itemsize
+            raise DeviceMemoryError(
+                f"block has {sizes[0] * sizes[2]} slices, and a tile of {TILE} elements of each takes {nbytes} bytes, "
+                "for which the device has no room: scan some of the slices at a time, or push NumPy arrays, of which "
+                "only the elements that are there wait, on the host"
+            ) from error
+
     @property
     def device(self) -> Device:
         """Where it is."""
@@ -610,8 +624,8 @@ def _tiles_on(kind: PieceKind, device: Device, parts: Sequence[Array | _Tile]) -
         if tile is None and isinstance(part, _Tile) and part.device is device:
             tile = part
         elif part.shape[1]:
-            room = tile or _Tile(kind, DeviceArray(empty(device, kind.source, kind.cube(TILE))), 0)
-            tile = room.followed_by(part.elements.numpy() if isinstance(part, _Tile) else part)
+            before = tile or _Tile.empty(kind, device)
+            tile = before.followed_by(part.elements.numpy() if isinstance(part, _Tile) else part)
     return [] if tile is None else [tile]
 
 
