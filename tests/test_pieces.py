@@ -868,7 +868,9 @@ def test_plans_of_pieces(limits: Limits, side_by_side: bool, slices: int, tiles:
     [
         (SOFTWARE, "float32", 1024, {"scan_bands", "scan_suspects"}),
         (SOFTWARE, "int16", 1024, {"scan_bands_exact"}),
-        (SOFTWARE, "float32", 100, {"scan_slices"}),
+        (SOFTWARE, "float32", 100, {"scan_bands", "scan_suspects"}),
+        (SOFTWARE, "float32", 102, {"scan_slices"}),
+        (SOFTWARE, "float32", 44, {"scan_slices"}),
         (SOFTWARE, "int8", 508, {"scan_columns"}),
         (SOFTWARE, "float32", 3, {"scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"}),
         (GPU, "float32", 1024, {"scan_strips", "scan_suspects"}),

@@ -246,13 +246,15 @@ def test_more_cores_take_more_slices() -> None:
     [
         ((65_536, 8), "float32", "scan_slices"),
         ((8192, 64), "float32", "scan_slices"),
-        ((8193, 64), "float32", "scan_serial_tiles"),
+        ((16_384, 44), "float32", "scan_serial_tiles"),
+        ((16_384, 48), "float32", "scan_suspects"),
         ((65_537, 255), "int32", "scan_serial_tiles"),
-        ((65_537, 256), "int32", "scan_bands_exact"),
-        ((65_537, 127), "int64", "scan_serial_tiles"),
-        ((65_537, 128), "int64", "scan_bands_exact"),
-        ((65_537, 64), "uint8", "scan_slices"),
-        ((65_537, 64), "float16", "scan_slices"),
+        ((65_537, 48), "int32", "scan_bands_exact"),
+        ((65_537, 46), "int64", "scan_serial_tiles"),
+        ((65_537, 48), "int64", "scan_bands_exact"),
+        ((65_537, 48), "uint8", "scan_bands_exact"),
+        ((65_537, 50), "uint8", "scan_slices"),
+        ((65_537, 48), "float16", "scan_suspects"),
         ((65_537, 7), "uint8", "scan_serial_tiles"),
     ],
 )
@@ -260,8 +262,24 @@ def test_the_kernels_of_software_for_slices_side_by_side(shape: tuple[int, ...],
     """An invocation a slice, but on lavapipe where rows of few words are far apart."""
     lavapipe = changed(Limits(), software=True, columns=True)
     assert kernels(plan_problem(packed_scan(shape, 0, element), lavapipe).passes)[-1] == expected
-    others = expected if "bands" in expected or shape[1] < 8 else "scan_slices"
+    others = "scan_slices" if expected == "scan_serial_tiles" and shape[1] >= 8 else expected
     assert kernels(plan_problem(packed_scan(shape, 0, element), Limits(software=True)).passes)[-1] == others
+
+
+@pytest.mark.parametrize(
+    ("columns", "cores", "expected"),
+    [
+        (64, 4, "scan_suspects"),
+        (64, 5, "scan_serial_tiles"),
+        (132, 8, "scan_suspects"),
+        (252, 9, "scan_serial_tiles"),
+        (256, 64, "scan_suspects"),
+    ],
+)
+def test_many_cores_take_tiles_of_a_few_columns(columns: int, cores: int, expected: str) -> None:
+    """A band of up to 128 columns of float32 keeps one core busy."""
+    lavapipe = changed(Limits(), software=True, columns=True, cores=cores)
+    assert kernels(plan_problem(packed_scan((65_537, columns), 0), lavapipe).passes)[-1] == expected
 
 
 def test_neighbours_take_tiles_of_slices_that_are_neighbours() -> None:

@@ -50,6 +50,11 @@ _FAR = 8
 of float64 have as many bytes."""
 _MOST_BANDS = 8
 """Of a workgroup: with more, the pages of a block's rows are forgotten before they are visited again."""
+_FEW_OF_BAND = 48
+"""With fewer columns most of the narrowest band is idle."""
+_CORES_A_BAND = 4
+"""As many cores with an invocation a tile, which fetches a line of a cache for each element, are no quicker than
+one core with a band, of which a half may be idle."""
 _BAND_WORDS = 17
 """Words a column of floats, see wgsl/lib/band_state.wgsl."""
 _MAX_STATE_BYTES = 32 * 2**20
@@ -193,7 +198,7 @@ class SoftwarePolicy(GpuPolicy):
         many = self._traits.cores * self.tuning.slices_a_core
         if problem.is_side_by_side and itemsize >= _WORD_BYTES and self._traits.columns and self._is_far(problem):
             # Far apart in memory, an invocation a slice pays where it takes several of them.
-            many = max(many, _fewest_columns(problem))
+            many = max(many, self._fewest_columns(problem, slices, self._can_be_bands(problem, in_place)))
         if length <= self.tuning.short_slice:
             return Choice("slices", _short(length, self.tuning.short_slice))
         if slices >= many:
@@ -256,14 +261,12 @@ class SoftwarePolicy(GpuPolicy):
         """Return how to cut a scan into bands, or None where they do not serve; parameters as of `strips_of`."""
         element, length, traits = problem.element, problem.axis.size, self._traits
         is_exact, columns = element.kind != "float", _columns(problem)
-        if not self._is_far(problem) or not is_served(problem, self.limits, in_place):
-            return None
-        if not is_whole(problem, columns, min(QUAD_BYTES, columns * element.itemsize)):
+        if not self._can_be_bands(problem, in_place):
             return None
         room = min(_MAX_STATE_BYTES, self.limits.binding_bytes) // (element.itemsize if is_exact else 4 * _BAND_WORDS)
         cut = cut_to(problem, chunks, room, columns)
         slices = math.prod(cut[:-1])
-        if cut[-1] == 0 or slices < _fewest_columns(problem):
+        if cut[-1] == 0 or slices < self._fewest_columns(problem, slices, can_be_bands=True):
             return None
         is_wide = traits.columns and slices >= traits.cores * _LANES * columns * _MANY_VECTORS
         if not is_exact:  # which compile slowly
@@ -278,6 +281,18 @@ class SoftwarePolicy(GpuPolicy):
         access = "fours of pairs" if element.itemsize < 4 else "fours of quads"
         return Columns("scan_bands", tuple(cut), access, constants, {}, width, together, is_exact=False)
 
+    def _can_be_bands(self, problem: ScanProblem, in_place: bool) -> bool:
+        """Whether bands can read and write what lies far apart in memory, if there are enough columns."""
+        columns = _columns(problem)
+        is_aligned = is_whole(problem, columns, min(QUAD_BYTES, columns * problem.element.itemsize))
+        return self._is_far(problem) and is_aligned and is_served(problem, self.limits, in_place)
+
+    def _fewest_columns(self, problem: ScanProblem, slices: int, can_be_bands: bool) -> int:
+        """Return as many columns as are worth an invocation each, or bands, by the cores that so many keep busy."""
+        width = _LANES * _FEW_VECTORS * _columns(problem)
+        are_few_cores = self._traits.cores <= _CORES_A_BAND * ceil_div(slices, width)
+        return _FEW_OF_BAND if can_be_bands and are_few_cores else 2 * width
+
     def _is_far(self, problem: ScanProblem) -> bool:
         return problem.slices * problem.axis.size > self._traits.near_elements
 
@@ -285,11 +300,6 @@ class SoftwarePolicy(GpuPolicy):
 def _are_many_neighbours(problem: ScanProblem) -> bool:
     """Whether slices side by side have few gaps between them."""
     return problem.across * problem.element.itemsize >= _NEIGHBOURS_BYTES
-
-
-def _fewest_columns(problem: ScanProblem) -> int:
-    """Return as many columns as are worth bands: two of the narrower ones."""
-    return 2 * _LANES * _FEW_VECTORS * _columns(problem)
 
 
 def _columns(problem: ScanProblem) -> int:
