@@ -925,14 +925,36 @@ def test_pieces_in_place_are_not_checked_first(dtype: str, kernel: str) -> None:
         assert piece.plan.passes[-1].pipeline.kernel == kernel
 
 
-def test_a_device_without_room_for_a_tile_of_each_slice(device: dmlgpu.Device) -> None:
-    wide = dmlgpu.asarray(np.ones((1, 1), np.float64), device).broadcast_to((1, 2**24))
+def test_a_device_without_room_for_elements_that_wait(device: dmlgpu.Device) -> None:
+    wide = dmlgpu.asarray(np.ones((1, 1), np.float64), device).broadcast_to((1, 2**28))
     scan = dmlgpu.Scan("sum", axis=0)
-    with pytest.raises(DeviceMemoryError, match=r"^block has 16777216 slices, and a tile .* 549755813888 "):
+    with pytest.raises(DeviceMemoryError, match=r"^block has 268435456 slices, and 16 elements of each.* 34359738368 "):
         scan.push(wide)
     assert scan.length == 0
     scan.push(np.ones((1, 3)))
     assert scan.finish().tolist() == [[1, 1, 1]]
+
+
+def test_few_elements_of_many_slices_wait_on_a_device(device: dmlgpu.Device) -> None:
+    """There would be no room for 4096 of each."""
+    x = np.arange(3 * 2**20, dtype=np.int64).reshape(3, -1)
+    scan = dmlgpu.Scan("sum", axis=0)
+    for row in range(3):
+        assert scan.push(dmlgpu.asarray(x[row : row + 1], device)).shape[0] == 0
+    assert same_bits(scan.finish(), np.cumsum(x, axis=0))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_room_for_elements_that_wait_on_a_device_grows(device: dmlgpu.Device, reverse: bool) -> None:
+    x = np.random.default_rng(3).standard_normal((10_001, 3)).astype(np.float32)
+    scan = dmlgpu.Scan("sum", axis=0, reverse=reverse)
+    results = []
+    for begin in range(0, len(x), 997):
+        piece = x[::-1][begin : begin + 997][::-1] if reverse else x[begin : begin + 997]
+        results.append(np.asarray(scan.push(dmlgpu.asarray(piece, device))))
+    results.append(scan.finish())
+    whole = np.concatenate(results[::-1] if reverse else results)
+    assert same_bits(whole, dmlgpu.cumulative_sum(x, axis=0, reverse=reverse, device=device))
 
 
 def test_a_piece_without_room_for_the_progress_of_its_slices() -> None:

@@ -37,6 +37,8 @@ _OPERATORS = {operator.value: operator for operator in (Operator.SUM, Operator.P
 _VERSION = 1
 _FEW_TILES = 8
 """Up to so many are scanned together with the unfinished tile: those of wide arrays, of which each is large."""
+_LEAST_ROOM = 16
+"""For so many elements of each slice there is room on a device as soon as any wait there."""
 _MAGIC = b"dmlgpu scan\n"
 _DIGEST_BYTES = 32
 _OF_ALL = frozenset({"operator", "axis", "exclusive", "reverse", "precision", "dtype", "length"})
@@ -566,24 +568,24 @@ def _copy(target: NDArray[Any], source: NDArray[Any]) -> None:
 
 @dataclass(frozen=True)
 class _Tile:
-    """An unfinished tile of each slice on a device: room for all of its elements, of which the first ones are there."""
+    """An unfinished tile of each slice on a device: room for some elements, of which the first ones are there."""
 
     kind: PieceKind
     room: DeviceArray
     filled: int
 
     @classmethod
-    def empty(cls, kind: PieceKind, device: Device) -> Self:
-        """Return a tile without elements."""
-        sizes = kind.cube(TILE)
+    def empty(cls, kind: PieceKind, device: Device, least: int) -> Self:
+        """Return a tile without elements, with room for so many of each slice, or for twice as many at most."""
+        sizes = kind.cube(max(_LEAST_ROOM, 1 << (least - 1).bit_length()))
         try:
             return cls(kind, DeviceArray(empty(device, kind.source, sizes)), 0)
         except DeviceMemoryError as error:
             nbytes = math.prod(sizes) * kind.source.itemsize
             raise DeviceMemoryError(
-                f"block has {sizes[0] * sizes[2]} slices, and a tile of {TILE} elements of each takes {nbytes} bytes, "
-                "for which the device has no room: scan some of the slices at a time, or push NumPy arrays, of which "
-                "only the elements that are there wait, on the host"
+                f"block has {sizes[0] * sizes[2]} slices, and {sizes[1]} elements of each, which wait for the rest of "
+                f"their tile, take {nbytes} bytes, for which the device has no room: scan some of the slices at a "
+                "time, or push NumPy arrays, which wait on the host"
             ) from error
 
     @property
@@ -603,8 +605,11 @@ class _Tile:
         return found
 
     def followed_by(self, source: Array) -> _Tile:
-        """Return a tile in the same memory with other elements behind these. This one is as it was."""
+        """Return a tile with other elements behind these, in the same memory if it has room. This one is as it was."""
         end = self.filled + source.shape[1]
+        if end > self.room.shape[1]:
+            larger = _Tile.empty(self.kind, self.device, end)
+            return larger.followed_by(self.elements).followed_by(source)
         target: DeviceArray = cut(self.kind, self.room, self.filled, end)
         if isinstance(source, DeviceArray):
             copy(source._tensor, target._tensor)
@@ -624,7 +629,7 @@ def _tiles_on(kind: PieceKind, device: Device, parts: Sequence[Array | _Tile]) -
         if tile is None and isinstance(part, _Tile) and part.device is device:
             tile = part
         elif part.shape[1]:
-            before = tile or _Tile.empty(kind, device)
+            before = tile or _Tile.empty(kind, device, part.shape[1])
             tile = before.followed_by(part.elements.numpy() if isinstance(part, _Tile) else part)
     return [] if tile is None else [tile]
 
