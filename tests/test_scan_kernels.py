@@ -344,6 +344,7 @@ BANDS = {
     "reversed": ((40, 1280), 0, (-1312, 1), 39 * 1312, (1280, 1), 0),
     "wide": ((40, 8240), 0, (8240, 1), 0, (8240, 1), 0),
     "repeated": ((40, 1280), 0, (0, 1), 0, (1280, 1), 0),
+    "few": ((4100, 384), 0, (384, 1), 0, (512, 1), 16),
 }
 """Columns that are no whole bands, too, and rows that are whole blocks, runs, or neither."""
 
@@ -383,7 +384,7 @@ def test_bands(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyP
         expected = ["scan_bands", "scan_suspects"] if element.kind == "float" else ["scan_bands_exact"]
         assert set(kernels) == set(expected)
         vectors = {dict(one.pipeline.constants).get("vectors") for one in plan_problem(problem, limits).passes}
-        assert (8 if many and dtype != "float64" else 4) in vectors
+        assert (8 if many and dtype != "float64" and way != "few" else 4) in vectors
         check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
         if element.kind != "float" and source.strides == target.strides:
             assert {one.pipeline.kernel for one in plan_problem(problem, limits, one_buffer=True).passes} == {*expected}
@@ -392,12 +393,13 @@ def test_bands(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyP
 
 def test_bands_where_they_do_not_serve(device: Device) -> None:
     """Floats in place, whose exceptional tiles are read again; few elements or columns; columns that are no vectors."""
-    limits = changed(device.limits, software=True, float64=True, near_elements=2**19)
+    limits = changed(device.limits, software=True, float64=True, near_elements=2**19, cores=2)
+    many_cores = changed(limits, cores=16)
 
-    def kernels(shape: tuple[int, int], dtype: str, pitch: int = 0, **options: bool) -> set[str]:
+    def kernels(shape: tuple[int, int], dtype: str, pitch: int = 0, on: Limits = limits, **options: bool) -> set[str]:
         layout = Layout(shape, (pitch or shape[1], 1))
         problem = scan_problem(dtypes.by_name(dtype), Operator.SUM, layout, layout, axis=0)
-        return {one.pipeline.kernel for one in plan_problem(problem, limits, **options).passes}
+        return {one.pipeline.kernel for one in plan_problem(problem, on, **options).passes}
 
     for dtype in ("float32", "float16", "float64", "int32", "uint8"):
         own = {"scan_bands", "scan_suspects"} if dtype.startswith("f") else {"scan_bands_exact"}
@@ -405,7 +407,9 @@ def test_bands_where_they_do_not_serve(device: Device) -> None:
         assert not own & kernels((512, 1024), dtype)
         assert not own & kernels((600, 1026), dtype)
         assert not own & kernels((600, 1024), dtype, 1025)
-        assert not own & kernels((40_000, 112), dtype)
+        assert kernels((40_000, 48), dtype) == own
+        assert not own & kernels((40_000, 32), dtype)
+        assert not own & kernels((40_000, 48), dtype, on=many_cores)
         assert not own & kernels((16, 2**18), dtype)
         if dtype.startswith("f"):
             assert not own & kernels((600, 1024), dtype, one_buffer=True)
