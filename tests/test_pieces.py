@@ -945,7 +945,10 @@ def test_few_elements_of_many_slices_wait_on_a_device(device: dmlgpu.Device) -> 
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_the_room_for_elements_that_wait_on_a_device_grows(device: dmlgpu.Device, reverse: bool) -> None:
+def test_the_room_for_elements_that_wait_on_a_device_grows(
+    device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch, reverse: bool
+) -> None:
+    monkeypatch.setattr(pieces, "_SMALL_ROOM", 0)
     x = np.random.default_rng(3).standard_normal((10_001, 3)).astype(np.float32)
     scan = dmlgpu.Scan("sum", axis=0, reverse=reverse)
     results = []

@@ -39,6 +39,8 @@ _FEW_TILES = 8
 """Up to so many are scanned together with the unfinished tile: those of wide arrays, of which each is large."""
 _LEAST_ROOM = 16
 """For so many elements of each slice there is room on a device as soon as any wait there."""
+_SMALL_ROOM = 64 * 2**20
+"""So many bytes are room for whole tiles from the beginning: what grows is copied."""
 _MAGIC = b"dmlgpu scan\n"
 _DIGEST_BYTES = 32
 _OF_ALL = frozenset({"operator", "axis", "exclusive", "reverse", "precision", "dtype", "length"})
@@ -576,8 +578,10 @@ class _Tile:
 
     @classmethod
     def empty(cls, kind: PieceKind, device: Device, least: int) -> Self:
-        """Return a tile without elements, with room for so many of each slice, or for twice as many at most."""
-        sizes = kind.cube(max(_LEAST_ROOM, 1 << (least - 1).bit_length()))
+        """Return a tile without elements, with room for so many of each slice, and not many more if tiles are large."""
+        sizes = kind.cube(TILE)
+        if math.prod(sizes) * kind.source.itemsize > _SMALL_ROOM:
+            sizes = kind.cube(max(_LEAST_ROOM, 1 << (least - 1).bit_length()))
         try:
             return cls(kind, DeviceArray(empty(device, kind.source, sizes)), 0)
         except DeviceMemoryError as error:
