@@ -1,6 +1,6 @@
 """Measures each kernel that only software devices take against what would run without it; prints a table in Markdown.
 
-    python -m benchmarks.software_kernels [--device D] [--samples N] [--kernels scan_bands,scan_columns] [--md FILE]
+    python -m benchmarks.software_kernels [--device D] [--samples N] [--kernels scan_bands,scan_serial] [--md FILE]
 
 Both plans of a row are measured in turn, on the same data, and must have the same bits. Such a kernel earns its place
 if it is at least 1.3 times as fast on a row of ``dmlgpu bench``, which have a star here; the others show what else it
@@ -14,7 +14,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 from unittest import mock
 
 import numpy as np
@@ -63,15 +62,15 @@ def _sums(*rows: tuple[str, tuple[int, ...], int]) -> list[Row]:
 ROWS: dict[str, list[Row]] = {
     "scan_bands": _sums(
         ("float32", (4096, 4096), 0), ("float32", (256, 256, 256), 1), ("float32", (16384, 1024), 0),
-        ("float16", (4096, 4096), 0), ("float64", (2048, 4096), 0),
+        ("float16", (4096, 4096), 0), ("float64", (2048, 4096), 0), ("float32", (4095, 4095), 0),
+        ("float32", (2**16, 67), 0), ("float32", (2**16, 24), 0), ("float16", (4096, 4094), 0),
+        ("float16", (768, 1366), 0), ("float16", (4095, 4095), 0), ("float16", (512, 512), 0),
     ),
     "scan_bands_exact": _sums(
         ("int32", (4096, 4096), 0), ("uint8", (4096, 4096), 0), ("int64", (4096, 4096), 0),
-        ("int32", (256, 256, 256), 1),
-    ),
-    "scan_columns": _sums(
-        ("uint8", (4000, 3000), 0), ("uint8", (1920, 1080), 0), ("uint8", (512, 512), 0), ("uint8", (4096, 4092), 0),
-        ("float16", (4096, 4094), 0), ("float16", (768, 1366), 0),
+        ("int32", (256, 256, 256), 1), ("int32", (4095, 4095), 0), ("int32", (512, 512), 0),
+        ("uint8", (4000, 3000), 0), ("uint8", (1920, 1080), 0), ("uint8", (512, 512), 0), ("uint8", (4095, 4095), 0),
+        ("uint8", (2**16, 67), 0), ("int64", (4095, 4095), 0),
     ),
     "scan_short by runs": _sums(
         ("float32", (2**22, 3), 1), ("uint8", (2**22, 3), 1), ("int64", (2**22, 3), 1), ("float16", (2**22, 3), 1),
@@ -95,12 +94,6 @@ class _Unpacked(SoftwarePolicy):
         return False
 
 
-class _Narrow(SoftwarePolicy):
-    """Without scan_columns."""
-
-    least_columns: ClassVar[int | None] = None
-
-
 class _Unbanded(SoftwarePolicy):
     """Without scan_bands and scan_bands_exact."""
 
@@ -110,7 +103,6 @@ class _Unbanded(SoftwarePolicy):
 
 _POLICIES = {
     "scan_short by runs": _Unpacked,
-    "scan_columns": _Narrow,
     "scan_bands": _Unbanded,
     "scan_bands_exact": _Unbanded,
 }

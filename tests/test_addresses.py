@@ -104,6 +104,13 @@ def scans() -> Iterator[Case]:
             yield Case(f"{name} columns in place", problem, limits, True)
             apart = scan_problem(element, Operator.SUM, columns, replace(columns, offset=2**33), axis=0)
             yield Case(f"{name} columns apart", apart, limits, True)
+        # Rows of whole words, and rows that begin anywhere, on a software device.
+        for way, width, unit in (("columns of words", 2**14 + 4, 4), ("odd columns", 2**14 + 3, 1)):
+            layout = to_the_end((36, width), 0, element.itemsize, unit)
+            problem = scan_problem(element, Operator.SUM, layout, layout, 0)
+            yield Case(f"{name} {way}", problem, SOFTWARE)
+            if element.kind != "float":
+                yield Case(f"{name} {way} in place", problem, SOFTWARE, True)
         for width in (2**14, 520):  # of strips with more than a tile; 40 rows are too few for wide elements
             down = to_the_end((TILE + 36, width), 0, element.itemsize, 16)
             for exclusive in (False, True):
@@ -309,7 +316,7 @@ def test_every_access_of_every_kernel_is_tried() -> None:
             sites |= tried(case)[1]
     assert {kernel for kernel, _ in ran} == set(shaders.kernel_names()) - {"copy"}, "copy is for benchmarks only"
     pieces = {piece for _, slots in ran for piece in slots}
-    assert {("output", "packed"), ("output", "owned"), ("output", "quads")} <= pieces
+    assert {("output", "packed"), ("output", "words"), ("output", "pairs"), ("output", "quads")} <= pieces
     assert {("tile", "runs"), ("tile", "staged"), ("tile", "strided")} <= pieces
     assert {("stage", "words"), ("stage", "packed")} <= pieces
     ways = {(dict(slots)["input"], dict(slots)["output"] == "quads") for _, slots in ran if "input" in dict(slots)}
@@ -351,10 +358,23 @@ MISTAKES = [
         "(element << 3u) >> 5u",
         "uint8 far slices 1",
     ),
-    ("lib/rows_words.wgsl", "place >> (5u - input_log2_bits)", "(place << 3u) >> 5u", "uint8 columns"),
     ("lib/fours_quads.wgsl", "set_output_unit(place >> 2u", "set_output_unit((place * 32u) >> 7u", "float32 columns"),
     ("lib/fours_pairs.wgsl", "place >> 2u", "(place * 16u) >> 6u", "float16 columns"),
-    ("scan_bands_exact.wgsl", "target_place >> (7u - output_log2_bits)", "(target_place * 8u) >> 7u", "uint8 columns"),
+    ("lib/vector_quads.wgsl", "place >> (7u - output_log2_bits)", "(place * 8u) >> 7u", "uint8 columns"),
+    (
+        "lib/vector_words.wgsl",
+        "let index = words_of(place);",
+        "let index = words_of(place << 3u) >> 3u;",
+        "uint8 columns of words",
+    ),
+    ("lib/vector_packed.wgsl", "let index = place >> in_word", "let index = (place * 8u) >> 5u", "uint8 odd columns"),
+    ("lib/put_words.wgsl", "place >> (5u - output_log2_bits)", "(place * 16u) >> 5u", "float16 odd columns"),
+    (
+        "lib/fours_words.wgsl",
+        "let first = input_word(place >> 1u)",
+        "let first = input_word((place << 4u) >> 5u)",
+        "float16 columns of words",
+    ),
     (
         "lib/params.wgsl",
         "+= index * params.input_strides",

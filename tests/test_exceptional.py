@@ -142,12 +142,19 @@ def test_columns_go_on_behind_an_exceptional_tile(device: Device) -> None:
 
 @pytest.mark.combinations
 @pytest.mark.parametrize("operator", ["sum", "product"])
+@pytest.mark.parametrize("less", [0, 1, 2])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_in_columns(device: Device, dtype: str, operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An invocation with two or four slices."""
-    monkeypatch.setattr(device, "limits", changed(device.limits, near_elements=0))
+def test_in_bands(device: Device, dtype: str, less: int, operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of whole vectors, and of rows that begin anywhere."""
+    monkeypatch.setattr(device, "limits", changed(device.limits, software=True, near_elements=0, cores=2))
     columns = np.concatenate([beside(9000, operator, dtype)] * 2, axis=1)
-    assert columns.shape[1] >= 256
+    columns = columns[:, : columns.shape[1] // 4 * 4 - less]
+    layout = Layout.packed(columns.shape)
+    problem = scan_problem(dtypes.by_dtype(columns.dtype), Operator(operator), layout, layout, axis=0)
+    one = plan_problem(problem, replace(device.limits, float64=True)).passes[0]
+    whole = "pairs" if dtype == "float16" else "quads"
+    at_any_place = "packed" if (dtype, less) == ("float16", 1) else "words"
+    assert dict(one.pipeline.slots)["fours"] == (at_any_place if less else whole)
     check_scan(device, columns, operator, 0)
     check_scan(device, columns, operator, 0, exclusive=True, reverse=True)
 
@@ -528,7 +535,7 @@ def test_more_exceptional_tiles_of_words_than_a_loop_may_take(
 @pytest.mark.combinations
 @pytest.mark.parametrize("width", [128, 256])
 def test_more_exceptional_tiles_in_columns_than_a_loop_may_take(device: Device, width: int) -> None:
-    """A row is an iteration there, and each tile is done again for each of two columns; the wider ones are in bands."""
+    """A row is an iteration there, and each tile is done again for each column; fewer of them have fewer vectors."""
     x = swinging(2 * 65_536 + 5, "float16")
     columns = np.repeat(x[:, None], width, axis=1)
     columns[:, ::2] *= -1  # not all the same

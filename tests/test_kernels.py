@@ -55,7 +55,6 @@ _OF_GPUS = {"scan_rows", "scan_lookback", "scan_tiles", "scan_strips", "scan_str
 _OF_SOFTWARE = {
     "scan_serial_totals",
     "scan_serial_tiles",
-    "scan_columns",
     "scan_bands",
     "scan_bands_exact",
 }
@@ -142,7 +141,7 @@ def test_the_copies_keep_to_the_table() -> None:
     ("kernel", "slots", "constants", "message"),
     [
         ("rows", {"tile": "words"}, {}, "scan_rows with words in <tile>"),
-        ("rows", {"rows": "words"}, {}, "scan_rows with slots .* instead of"),
+        ("rows", {"vector": "words"}, {}, "scan_rows with slots .* instead of"),
         ("rows", {"reads": "strided"}, {}, "pieces that do not belong together"),
         ("rows", {"reads": "strided"}, {}, "a staged tile of runs that are strided"),
         ("rows", {"tile": "strided"}, {}, "a strided tile of runs that are quads"),

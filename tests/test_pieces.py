@@ -145,9 +145,9 @@ def columns_draw(seed: int) -> Draw:
     """Return wide columns, of which some have exceptional tiles, as `draw` does."""
     random = np.random.default_rng(seed)
     operator, dtype = str(random.choice(["sum", "product"])), str(random.choice(DTYPES))
-    many = int(random.choice([256, 320, 512, 513, 1024] if np.dtype(dtype).itemsize > 1 else [513, 1024]))
+    many = int(random.choice([256, 267, 320, 512, 513, 1024] if np.dtype(dtype).itemsize > 1 else [513, 1024]))
     length = int(random.integers(1, 5_000_000 // many))
-    inner = 32 if many % 32 == 0 else many
+    inner = next(inner for inner in (32, 27, many) if many % inner == 0)
     shape: tuple[int, ...] = (length, many) if random.integers(2) else (length, many // inner, inner)
     x = data(random, dtype, shape, operator == "product")
     if np.dtype(dtype).kind == "f":
@@ -869,9 +869,9 @@ def test_plans_of_pieces(limits: Limits, side_by_side: bool, slices: int, tiles:
         (SOFTWARE, "float32", 1024, {"scan_bands", "scan_suspects"}),
         (SOFTWARE, "int16", 1024, {"scan_bands_exact"}),
         (SOFTWARE, "float32", 100, {"scan_bands", "scan_suspects"}),
-        (SOFTWARE, "float32", 102, {"scan_slices"}),
-        (SOFTWARE, "float32", 44, {"scan_slices"}),
-        (SOFTWARE, "int8", 508, {"scan_columns"}),
+        (SOFTWARE, "float32", 102, {"scan_bands", "scan_suspects"}),
+        (SOFTWARE, "float32", 22, {"scan_slices"}),
+        (SOFTWARE, "int8", 507, {"scan_bands_exact"}),
         (SOFTWARE, "float32", 3, {"scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"}),
         (GPU, "float32", 1024, {"scan_strips", "scan_suspects"}),
         (GPU, "int16", 2048, {"scan_strips"}),
@@ -977,7 +977,7 @@ def test_pieces_with_an_invocation_a_slice(
 ) -> None:
     """In several windows; some tiles are exceptional, and the third piece is scanned by another kernel."""
     is_float = np.dtype(dtype).kind == "f"
-    shape, axis = ((16, 300_000), 1) if is_float else ((150_000, 256), 0)
+    shape, axis = (16, 300_000), 1
     x = np.random.default_rng(3).standard_normal(shape)
     x = (np.exp(0.003 * x) if operator == "product" else x).astype(dtype) if is_float else (9 * x).astype(dtype)
     if is_float:  # the first ones overflow in the canonical order, and not in a left fold
@@ -1002,8 +1002,7 @@ def test_pieces_with_an_invocation_a_slice(
         kernels.append(set())
         results.append(scan.push(part))
     results.append(scan.finish())
-    kernel = "scan_slices" if is_float else "scan_columns"
-    assert [kernel in each for each in kernels] == [True, True, False, True]
+    assert ["scan_slices" in each for each in kernels] == [True, True, False, True]
     assert same_bits(together(results, axis, False), expected)
 
 

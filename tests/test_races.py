@@ -221,7 +221,6 @@ NOT_NEEDED = {
         ("lib/tile_bases.wgsl", 1): "the next one also comes between the folds of spans and who reads them",
         ("scan_repair.wgsl", 1): "all types here put tiles with barriers; float64 on words has none there",
         ("scan_rows.wgsl", 1): "the same",
-        ("scan_columns.wgsl", 1): "there is no memory of the workgroup: it keeps subgroups together",
         ("scan_tiles.wgsl", 7): "the next tile's first steps use none of what the last steps of the one before it use",
     }.items()
 }

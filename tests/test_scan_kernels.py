@@ -303,38 +303,6 @@ def test_an_invocation_a_tile_of_slices_side_by_side(device: Device, dtype: str)
         check_scan(device, x, "product", axis, kernel="serial", exclusive=True, reverse=True)
 
 
-COLUMNS = {
-    "one_tile": ((300, 512), 0, Layout.packed((300, 512)), Layout.packed((300, 512), 4)),
-    "tiles": ((9000, 260), 0, Layout.packed((9000, 260)), Layout.packed((9000, 260))),
-    "middle": ((3, 70, 256), 1, Layout.packed((3, 70, 256)), Layout((3, 70, 256), (70 * 260, 260, 1), 8)),
-    "reversed": ((40, 512), 0, Layout((40, 512), (-520, 1), 39 * 520), Layout.packed((40, 512))),
-    "wide": ((40, 4160), 0, Layout.packed((40, 4160)), Layout.packed((40, 4160))),
-    "repeated": ((40, 512), 0, Layout((40, 512), (0, 1)), Layout.packed((40, 512))),
-}
-
-
-@pytest.mark.combinations
-@pytest.mark.parametrize("way", COLUMNS)
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16"])
-def test_columns(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where an invocation has a word of adjacent slices: of few elements, or of too few slices for bands."""
-    monkeypatch.setattr(device, "limits", changed(device.limits, near_elements=2**24, cores=2))
-    shape, axis, source, target = COLUMNS[way]
-    for operator, exclusive, reverse in [("sum", False, False), ("product", True, True)]:
-        x = numbers(shape, dtype, operator)
-        if way == "repeated":
-            x = np.broadcast_to(x[:1], shape)
-        problem = scan_problem(
-            dtypes.by_dtype(x.dtype), Operator(operator), source, target, axis, ScanOptions(exclusive=exclusive)
-        )
-        for one in plan_problem(problem, replace(device.limits, software=True)).passes:
-            assert one.pipeline.kernel == "scan_columns"
-            assert dict(one.pipeline.constants)["lanes"] == (256 if way == "wide" else 64)
-        check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
-    if way == "tiles":
-        check_scan(device, x, operator, axis, source=target, target=target)
-
-
 BANDS = {
     # Shape, axis, strides and offset of the input, and of the output, with elements of one byte.
     "one_block": ((250, 1040), 0, (1040, 1), 0, (1040, 1), 16),
@@ -365,7 +333,7 @@ def bands_case(way: str, dtype: str) -> tuple[tuple[int, ...], int, Layout, Layo
 @pytest.mark.parametrize("way", BANDS)
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "float32", "int32", "float64", "uint64"])
 def test_bands(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slices side by side on software devices, in bands of four vectors and of eight."""
+    """Slices side by side on software devices, in bands of up to eight vectors."""
     shape, axis, source, target = bands_case(way, dtype)
     for many, operator, exclusive, reverse in (
         (True, "sum", False, False),
@@ -384,33 +352,86 @@ def test_bands(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyP
         expected = ["scan_bands", "scan_suspects"] if element.kind == "float" else ["scan_bands_exact"]
         assert {one.pipeline.kernel for one in passes} == set(expected)
         vectors = {dict(one.pipeline.constants).get("vectors") for one in passes}
-        assert (8 if many and dtype != "float64" and way != "few" else 4) in vectors
+        few = 4 if many or dtype == "float16" else 2
+        is_full = way in ("tiles", "slabs", "wide") or dtype == "float16"  # others would have many idle lanes
+        is_wide = many and dtype != "float64" and is_full
+        assert (few if way == "few" else 8 if is_wide else 4) in vectors
         check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
         if element.kind != "float" and source.strides == target.strides:
             assert {one.pipeline.kernel for one in plan_problem(problem, limits, one_buffer=True).passes} == {*expected}
             check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=target, target=target)
 
 
+ANY_BANDS = {
+    # Shape, axis, strides and offset of the input, and of the output, in elements.
+    "odd": ((4100, 67), 0, (67, 1), 0, (67, 1), 0),
+    "even": ((300, 70), 0, (70, 1), 0, (70, 1), 2),
+    "narrow": ((530, 25), 0, (29, 1), 3, (25, 1), 1),
+    "wide": ((40, 1045), 0, (1045, 1), 0, (1045, 1), 0),
+    "slabs": ((5, 33, 9), 1, (33 * 9, 9, 1), 0, (33 * 11, 11, 1), 5),
+    "columns": ((3, 40, 2, 13), 1, (40 * 40, 40, 20, 1), 7, (40 * 26, 26, 13, 1), 0),
+    "reversed": ((40, 131), 0, (-133, 1), 39 * 133, (131, 1), 0),
+    "repeated": ((40, 99), 0, (0, 1), 1, (99, 1), 0),
+}
+"""Rows that begin anywhere in vectors and words, and do not end with them."""
+
+
+@pytest.mark.combinations
+@pytest.mark.parametrize("way", ANY_BANDS)
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "float32", "int32", "float64", "uint64"])
+def test_bands_of_any_width(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With groups of columns at one place of a row, at two, at four and at eight."""
+    shape, axis, strides, offset, target_strides, target_offset = ANY_BANDS[way]
+    source, target = Layout(shape, strides, offset), Layout(shape, target_strides, target_offset)
+    found = set()
+    for cores, operator, exclusive, reverse in (
+        (1, "sum", False, False),
+        (2, "product", True, True),
+        (2, "sum", True, False),
+        (6, "product", False, True),
+    ):
+        limits = changed(device.limits, software=True, near_elements=0, cores=cores, columns=True)
+        monkeypatch.setattr(device, "limits", limits)
+        monkeypatch.setattr("dmlgpu.planning.software._CORES_A_BAND", 6)
+        monkeypatch.setattr("dmlgpu.planning.software._FEW_UNALIGNED", 24)
+        x = numbers(shape, dtype, operator)
+        if way == "repeated":
+            x = np.broadcast_to(x[:1], shape)
+        element = dtypes.by_dtype(x.dtype)
+        problem = scan_problem(element, Operator(operator), source, target, axis, ScanOptions(exclusive=exclusive))
+        one, *others = plan_problem(problem, replace(limits, float64=True)).passes  # words of float64 take no bands
+        assert one.pipeline.kernel == ("scan_bands" if element.kind == "float" else "scan_bands_exact")
+        assert [other.pipeline.kernel for other in others] == ["scan_suspects"] * (element.kind == "float")
+        found.add(dict(one.pipeline.constants)["vectors"])
+        check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
+        if element.kind != "float":
+            check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=target, target=target)
+    assert 1 in found or way == "wide" or dtype == "uint64"
+    assert found & {2, 4, 8} or way not in ("odd", "wide") or dtype == "int8"
+
+
 def test_bands_where_they_do_not_serve(device: Device) -> None:
-    """Floats in place, whose exceptional tiles are read again; few elements or columns; columns that are no vectors."""
+    """Floats in place, whose exceptional tiles are read again; few elements, columns or neighbours."""
     limits = changed(device.limits, software=True, float64=True, near_elements=2**19, cores=2)
     many_cores = changed(limits, cores=16)
 
-    def kernels(shape: tuple[int, int], dtype: str, pitch: int = 0, on: Limits = limits, **options: bool) -> set[str]:
-        layout = Layout(shape, (pitch or shape[1], 1))
+    def kernels(
+        shape: tuple[int, int], dtype: str, pitch: int = 0, on: Limits = limits, step: int = 1, **options: bool
+    ) -> set[str]:
+        layout = Layout(shape, (pitch or shape[1], step))
         problem = scan_problem(dtypes.by_name(dtype), Operator.SUM, layout, layout, axis=0)
         return {one.pipeline.kernel for one in plan_problem(problem, on, **options).passes}
 
     for dtype in ("float32", "float16", "float64", "int32", "uint8"):
         own = {"scan_bands", "scan_suspects"} if dtype.startswith("f") else {"scan_bands_exact"}
-        assert kernels((600, 1024), dtype) == own
-        assert not own & kernels((512, 1024), dtype)
-        assert not own & kernels((600, 1026), dtype)
-        assert not own & kernels((600, 1024), dtype, 1025)
-        assert kernels((40_000, 48), dtype) == own
-        assert not own & kernels((40_000, 32), dtype)
+        for shape, pitch in (((600, 1024), 0), ((600, 1027), 0), ((600, 1024), 1025), ((40_000, 24), 0)):
+            assert kernels(shape, dtype, pitch) == own
+        is_for_far_ones_only = dtype in ("float32", "float64")
+        assert (own & kernels((512, 1024), dtype) == set()) == is_for_far_ones_only
+        assert not own & kernels((40_000, 23), dtype)
         assert not own & kernels((40_000, 48), dtype, on=many_cores)
         assert not own & kernels((16, 2**18), dtype)
+        assert not own & kernels((600, 1024), dtype, 2048, step=2)
         if dtype.startswith("f"):
             assert not own & kernels((600, 1024), dtype, one_buffer=True)
 

@@ -44,8 +44,8 @@ SLOTS = {
     "writes": "strided",
     "tile": "runs",
     "run": "written",
-    "rows": "words",
     "stage": "words",
+    "vector": "words",
 }
 
 
@@ -59,7 +59,6 @@ def test_the_kernels() -> None:
         "scan_bands_exact",
         "scan_blocks",
         "scan_carries",
-        "scan_columns",
         "scan_elements",
         "scan_lookback",
         "scan_lookback_clear",
@@ -299,7 +298,7 @@ def test_every_type_and_variant_compiles(device: Device, kernel: str) -> None:
 
 def test_every_kernel_of_maxima_compiles(device: Device) -> None:
     keys = pipelines_of_maxima()
-    assert {key.kernel for key in keys} >= {"scan_short", "scan_slices", "scan_columns", "scan_rows"}
+    assert {key.kernel for key in keys} >= {"scan_short", "scan_slices", "scan_rows"}
     assert {dict(key.slots)["element"] for key in keys} == {"max", "max64"}
     for key in keys:
         assert device.pipelines.get(key).pipeline is not None

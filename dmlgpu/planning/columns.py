@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ..layout import ceil_div
 from .dispatch import Pass, Planner
-from .kernels import tile_slice_words
-from .problem import Operator, Precision, ScanProblem
+from .kernels import groups_of, tile_slice_words
+from .problem import Operator, Precision, ScanProblem, in_a_row
 from .windows import RUN, SPAN, TILE, Limits
 
 __all__ = [
@@ -55,9 +55,11 @@ class Columns:
     slots : mapping of str to str
         The same for pieces.
     width : int
-        The columns of a band or a strip.
+        The columns of a band or a strip, at most.
+    in_group : int
+        Of bands: how many adjacent columns an invocation takes at a place; 0 for strips.
     together : int
-        How many bands a workgroup has; 0 for strips.
+        How many bands a workgroup has.
     is_exact : bool
         Whether no tile can be exceptional.
     """
@@ -68,15 +70,17 @@ class Columns:
     constants: Mapping[str, int]
     slots: Mapping[str, str]
     width: int
-    together: int = 0
+    in_group: int = 0
+    together: int = 1
     is_exact: bool = True
 
     def passes(self, planner: Planner) -> Iterator[Pass]:
         """Yield the passes: each window and, of floats, what is left of exceptional columns."""
         for bound in planner.windows(self.chunks):
             fields = {}
-            if self.together:
-                fields["grid_width"] = ceil_div(bound.window.slices, self.width * self.together)
+            if self.in_group:
+                groups = groups_of(bound.window.slices, in_a_row(bound.window.batch), self.in_group)
+                fields["grid_width"] = ceil_div(groups, self.width // self.in_group * self.together)
             yield planner.make_pass(
                 self.kernel, bound, self.access, slots=self.slots, constants=self.constants, fields=fields
             )
@@ -147,7 +151,7 @@ def _strips(kernel: str, problem: ScanProblem, chunks: Sequence[int], *, is_wide
     elif columns == 2 and is_whole(problem, columns * in_word, columns * _WORD_BYTES):
         access = "cells of pairs"
     else:
-        access = "cells of words" if in_word == 1 else "cells of packed words"
+        access = "cells of words"
     if in_word > 1 and not is_halves:
         slots = {"element": "int_packed"}
     constants = {"lanes": lanes, "columns": columns}

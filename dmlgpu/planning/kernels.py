@@ -30,6 +30,7 @@ __all__ = [
     "Work",
     "block_slices",
     "check_pass",
+    "groups_of",
     "lookback_slice_words",
     "portion_slices",
     "serial_steps",
@@ -63,11 +64,9 @@ class Access:
 ACCESS: Final = {
     "packed": Access("packed", {"reads": "strided", "writes": "strided"}, (3, 4)),
     "words": Access("words", {"reads": "strided", "writes": "strided"}, (5, 6)),
-    "quads": Access("quads", {"reads": "quads", "writes": "quads"}, range(3, 7)),
-    "rows of words": Access("owned", {"rows": "words"}, (3, 4)),
-    "cells of words": Access("words", {"cells": "words"}, (5,)),
-    "cells of packed words": Access("owned", {"cells": "words"}, (3, 4)),
-    "cells of halves": Access("owned", {"cells": "halves"}, (4,)),
+    "quads": Access("quads", {"reads": "quads", "writes": "quads", "vector": "quads"}, range(3, 7)),
+    "cells of words": Access("words", {"cells": "words"}, (3, 4, 5)),
+    "cells of halves": Access("words", {"cells": "halves"}, (4,)),
     "cells of unaligned words": Access("packed", {"cells": "unaligned"}, (3, 4)),
     "cells of unaligned halves": Access("packed", {"cells": "unaligned_halves"}, (4,)),
     "cells of pairs": Access("pairs", {"cells": "pairs"}, range(3, 7)),
@@ -75,6 +74,10 @@ ACCESS: Final = {
     "stage of packed words": Access("quads", {"stage": "packed"}, (3, 4)),
     "fours of pairs": Access("pairs", {"fours": "pairs"}, (4,)),
     "fours of quads": Access("quads", {"fours": "quads"}, (5, 6)),
+    "fours of words": Access("words", {"fours": "words"}, (4, 5, 6)),
+    "unaligned fours": Access("packed", {"fours": "packed"}, (4,)),
+    "vectors of words": Access("words", {"vector": "words"}, range(3, 7)),
+    "unaligned vectors": Access("packed", {"vector": "packed"}, (3, 4)),
 }
 """By element, where those of less than a word are packed; by vectors, also of many slices at once; or a word or four
 elements of adjacent slices."""
@@ -128,13 +131,24 @@ class Work:
 
     @property
     def is_unaligned(self) -> bool:
-        """Whether it is strips whose words begin anywhere in words of memory."""
-        return self.slots.get("cells", "").startswith("unaligned")
+        """Whether it is strips or bands whose words begin anywhere in words of memory."""
+        is_strips = self.slots.get("cells", "").startswith("unaligned")
+        return is_strips or "packed" in (self.slots.get("fours"), self.slots.get("vector"))
 
     @property
     def all_tiles(self) -> int:
         """The tiles of all slices."""
         return self.count * self.tiles
+
+    @property
+    def in_group(self) -> int:
+        """The adjacent columns that an invocation of a band takes at a place: of integers, those of four words."""
+        return 4 if "fours" in self.slots else 128 >> self.constants["output_log2_bits"]
+
+    @property
+    def groups(self) -> int:
+        """How many places there are for them."""
+        return groups_of(self.count, self.fields["across"], self.in_group)
 
     @property
     def length(self) -> int:
@@ -288,10 +302,15 @@ def _repair_steps(work: Work) -> int:
     return bases + of_tile * work.fields["turn_tiles"] + 2 * ceil_div(work.tiles, 256) + 256
 
 
+def groups_of(columns: int, across: int, in_group: int) -> int:
+    """Return how many groups of adjacent columns there are; each row of so many neighbours has groups of its own."""
+    return columns // across * ceil_div(across, in_group)
+
+
 def _band_steps(work: Work) -> int:
-    columns = (4 if work.folds == 2 else 128 >> work.constants["output_log2_bits"]) * work.constants["vectors"]
-    bands = ceil_div(work.count, 8 * columns * work.fields["grid_width"])
-    return columns * work.length * bands
+    vectors = work.constants["vectors"]
+    bands = ceil_div(work.groups, 8 * vectors * work.fields["grid_width"])
+    return work.in_group * vectors * work.length * bands
 
 
 def _band_words(work: Work) -> int:
@@ -392,31 +411,22 @@ TABLE: Final[Mapping[str, Kernel]] = {
         scratch_words=_progress_words,
         steps=lambda w: w.folds * w.length,
     ),
-    "scan_columns": Kernel(
-        slots=(*_TENSORS, "rows", "run"),
-        accesses=("rows of words",),
-        pieces={"element": (*_EXACT, *_FLOATS), "run": ("written",)},
-        constants={**_SCAN, "in_windows": _BOOL, "columns": (2, 4), "lanes": (64, 128, 256)},
-        workgroups=lambda w: ceil_div(w.count, w.constants["columns"] * w.constants["lanes"]),
-        scratch_words=_progress_words,
-        steps=lambda w: w.folds * w.length * w.constants["columns"],
-    ),
     "scan_bands": Kernel(
         slots=(*_TENSORS, "fours"),
-        accesses=("fours of pairs", "fours of quads"),
+        accesses=("fours of pairs", "fours of quads", "fours of words", "unaligned fours"),
         pieces={"element": _FLOATS},
-        constants={**_SCAN, "vectors": (4, 8), "exclusive": _BOOL},
+        constants={**_SCAN, "vectors": (1, 2, 4, 8), "exclusive": _BOOL},
         workgroups=None,
         scratch_words=_band_words,
         steps=_band_steps,
     ),
     "scan_bands_exact": Kernel(
-        slots=_TENSORS,  # its text is the same for every <element>, which tells scans from other kernels
-        accesses=("quads",),
+        slots=(*_TENSORS, "vector"),  # its text is the same for every <element>, which tells scans from other kernels
+        accesses=("quads", "vectors of words", "unaligned vectors"),
         pieces={"element": ("int", "int64")},
-        constants={**_SCAN, "vectors": (4, 8)},
+        constants={**_SCAN, "vectors": (1, 2, 4, 8)},
         workgroups=None,
-        scratch_words=lambda w: w.count << w.constants["input_log2_bits"] >> 5,
+        scratch_words=lambda w: QUAD_BYTES // 4 * w.groups,
         steps=_band_steps,
     ),
     "scan_strips": _kernel_of_strips(_strips, _column_words, _strip_steps),
@@ -571,7 +581,8 @@ def check_pass(one: Pass) -> None:
     if not faults and not kernel.rule(work):
         faults.append(f"constants and pieces that do not go together: {work.constants}, {work.slots}")
     steps = tuple(int(one.params[f"{tensor}_strides"][0]) for tensor in ("input", "output"))
-    if work.is_unaligned and work.fields["across"] > 1 and steps != (1, 1):
+    needs_neighbours = work.is_unaligned or "vectors" in work.constants
+    if needs_neighbours and work.fields["across"] > 1 and steps != (1, 1):
         faults.append(f"rows of {work.fields['across']} columns that are {steps} apart")
     if faults:
         raise ValueError(f"{one.pipeline.kernel} with {'; '.join(faults)}")

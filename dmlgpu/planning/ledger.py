@@ -183,13 +183,9 @@ def _serial_tiles(work: Work) -> Iterator[tuple[int, int]]:
 
 
 def _band(work: Work) -> Iterator[tuple[int, int]]:
-    width = _band_columns(work)
-    return ((column, 0) for column in range(0, 8 * width, width) if column < work.count)
-
-
-def _band_columns(work: Work) -> int:
-    """Adjacent columns of an invocation."""
-    return 4 if work.folds == 2 else 128 >> work.constants["output_log2_bits"]
+    of_row = ceil_div(work.fields["across"], work.in_group)
+    rows = (divmod(number, of_row) for number in range(min(8, work.groups)))
+    return ((row * work.fields["across"] + within * work.in_group, 0) for row, within in rows)
 
 
 def _progress(work: Work) -> tuple[int, int]:
@@ -271,12 +267,12 @@ def _band_words(work: Work) -> tuple[int, int]:
 
 
 def _exact_band_words(work: Work) -> tuple[int, int]:
-    row = work.count << work.constants["input_log2_bits"] >> 5
+    row = QUAD_BYTES // 4 * work.groups
     return row * (work.fields["first"] > 0 or work.length > _BLOCK), row
 
 
 def _band_links(work: Work) -> int:
-    bands = ceil_div(work.count, 8 * _band_columns(work) * work.constants["vectors"] * work.fields["grid_width"])
+    bands = ceil_div(work.groups, 8 * work.constants["vectors"] * work.fields["grid_width"])
     return work.length * bands
 
 
@@ -294,10 +290,16 @@ def _of_strip(work: Work) -> int:
 
 
 def _row_words(one: Pass, tensor: str) -> tuple[int, int]:
-    """Return how many words strips have in rows that begin anywhere, and how many of these others have a part of."""
+    """Return how many words strips or bands have in rows that begin anywhere, and how many of these take an atomic.
+
+    A word in which one row ends and the next one begins counts for both.
+    """
     work, params = Work.of(one), one.params
-    in_word = 32 >> work.constants[f"{tensor}_log2_bits"]
-    width, across = work.constants["lanes"] * in_word, work.fields["across"]
+    in_word, across = 32 >> work.constants[f"{tensor}_log2_bits"], work.fields["across"]
+    if "vectors" in work.constants:  # each invocation has a part of the words at its ends
+        own, width = work.in_group, 8 * work.constants["vectors"] * work.in_group
+    else:
+        own = width = work.constants["lanes"] * in_word
     dims = zip(params["sizes"].tolist(), params[f"{tensor}_strides"].tolist(), strict=True)
     along = (work.length, int(params[f"{tensor}_axis_stride"]))
     # How many rows begin at which place of a word.
@@ -311,7 +313,7 @@ def _row_words(one: Pass, tensor: str) -> tuple[int, int]:
         for elements, strips in ((width, across // width), (across % width, 1)):
             end = begin + elements
             words = ceil_div(end, in_word)
-            of_others = min(words, (begin > 0) + (end % in_word > 0))
+            of_others = min(words, (begin > 0) * ceil_div(elements, own) + (end % in_word > 0))
             if elements:
                 found, shared = found + times * strips * words, shared + times * strips * of_others
     return found, shared
@@ -367,16 +369,9 @@ _ROWS: Final[Mapping[str, _Entry]] = {
         writes=lambda w: w.constants["phase"] != 1,
         words=_progress,
     ),
-    "scan_columns": _Entry(
-        lanes=lambda w: w.constants["lanes"],
-        starts=lambda w: _slices(w.constants["lanes"], w, w.constants["columns"]),
-        words=_progress,
-        ahead=lambda w: w.constants["columns"],
-        links=lambda w: w.length,
-    ),
     "scan_bands": _Entry(lanes=lambda _: 8, starts=_band, words=_band_words, ahead=lambda _: 4, links=_band_links),
     "scan_bands_exact": _Entry(
-        lanes=lambda _: 8, starts=_band, words=_exact_band_words, ahead=_band_columns, links=_band_links
+        lanes=lambda _: 8, starts=_band, words=_exact_band_words, ahead=lambda w: w.in_group, links=_band_links
     ),
     "scan_strips": _Entry(
         lanes=lambda _: 256,
@@ -560,13 +555,11 @@ class _Surroundings:
 
 def _across(work: Work) -> int:
     """Return how many adjacent slices an invocation accesses together."""
-    if "fours" in work.slots:
-        return 4
-    if "rows" in work.slots:
-        return work.constants["columns"]
+    if "vectors" in work.constants:
+        return work.in_group
     if "cells" in work.slots:
         return work.in_cell * (1 if work.slots["cells"] == "words" else work.constants["columns"])
-    return _band_columns(work) if "vectors" in work.constants else 1
+    return 1
 
 
 def _cells(work: Work) -> tuple[int, ...]:

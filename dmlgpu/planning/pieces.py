@@ -17,7 +17,7 @@ from .plan import plan_problem
 from .problem import ScanProblem
 from .scan import ScanPlanner
 from .software import policy_of
-from .windows import SPAN, TILE, Limits
+from .windows import QUAD_BYTES, SPAN, TILE, Limits
 
 __all__ = [
     "CARRY_WORDS",
@@ -56,9 +56,6 @@ _SLICE_WORDS = {
     **dict.fromkeys(("scan_tiles", "scan_serial_tiles", "scan_strip_tiles"), 2 * CARRY_WORDS),
 }
 """Words between the carries of neighbouring slices, at the start of the scratch memory, by the kernel that writes."""
-
-_PROGRESS_KERNELS = ("scan_slices", "scan_columns")
-"""The kernels that keep what ``wgsl/lib/progress_state.wgsl`` has."""
 
 Words = NDArray[np.uint32]
 
@@ -155,10 +152,10 @@ class CarryNumbers:
     itemsize : int
         Bytes of an element.
     in_strips : bool
-        Whether there is a carry for each word of them, as ``wgsl/lib/suspects.wgsl`` has it; else they are alone, as in
-        ``wgsl/scan_bands_exact.wgsl``.
+        Whether there is a carry for each word of them, as ``wgsl/lib/suspects.wgsl`` has it; else there are four words
+        for each vector, as in ``wgsl/scan_bands_exact.wgsl``.
     across : int
-        Of strips: how many slices are neighbours in memory, which the words of strips end with.
+        How many slices are neighbours in memory, which words of strips and vectors of bands end with.
     """
 
     slices: int
@@ -169,11 +166,11 @@ class CarryNumbers:
     def words(self, carries: Words) -> Words:
         """Return what the scratch memory begins with before the piece."""
         numbers = np.ascontiguousarray(carries[:, _LAST : _LAST + 2]).view(np.uint64)[:, 0].astype(f"u{self.itemsize}")
-        if not self.in_strips:
-            return numbers.view(np.uint32)
-        words = np.zeros(self.shape, np.uint32)
         rows = np.zeros((self.slices // self.across, self._padded), numbers.dtype)
         rows[:, : self.across] = numbers.reshape(rows.shape[0], self.across)
+        if not self.in_strips:
+            return rows.view(np.uint32).reshape(-1)
+        words = np.zeros(self.shape, np.uint32)
         for first in (_TILES + 1, _TILES + 1 + _LAST):  # s and the last result
             words[first : first + self._words_each, self._cells] = rows.view(np.uint32).reshape(-1, self._words_each).T
         return words
@@ -183,15 +180,15 @@ class CarryNumbers:
         """The shape of what the scratch memory begins with."""
         if self.in_strips:
             return CARRY_WORDS, self.slices
-        return (self.slices * self.itemsize // 4,)
+        return (self.slices // self.across * self._padded * self.itemsize // 4,)
 
     def carries(self, words: Words) -> Words:
         """Return the carries after the piece from what the scratch memory begins with then."""
         if self.in_strips:
             first = _TILES + 1 + _LAST
-            cells = np.ascontiguousarray(words[first : first + self._words_each, self._cells].T).reshape(-1)
-            words = cells.view(f"u{self.itemsize}").reshape(-1, self._padded)[:, : self.across].reshape(-1)
-        numbers = words.view(f"u{self.itemsize}").astype(np.uint64)[:, None].view(np.uint32)
+            words = np.ascontiguousarray(words[first : first + self._words_each, self._cells].T).reshape(-1)
+        rows = words.view(f"u{self.itemsize}").reshape(-1, self._padded)[:, : self.across]
+        numbers = rows.astype(np.uint64).reshape(-1, 1).view(np.uint32)
         carries = np.zeros((self.slices, CARRY_WORDS), np.uint32)
         carries[:, :_FLAGS] = np.tile(numbers, 3)
         carries[:, _FLAGS] = _flags_at(_NUMBERS_TILE)
@@ -213,8 +210,9 @@ class CarryNumbers:
 
     @property
     def _padded(self) -> int:
-        """`across` in whole words."""
-        return ceil_div(self.across, self._in_word) * self._in_word
+        """`across` in whole words of strips, or vectors of bands."""
+        together = self._in_word if self.in_strips else QUAD_BYTES // self.itemsize
+        return ceil_div(self.across, together) * together
 
     @property
     def _cells(self) -> NDArray[np.int64]:
@@ -428,7 +426,7 @@ def _plan_slices(
 
 def _has_one_carry(one: Pass) -> bool:
     """Whether a pass takes and leaves the progress of slices, and not in two phases, of which each has its own."""
-    return one.pipeline.kernel in _PROGRESS_KERNELS and not dict(one.pipeline.constants).get("phase")
+    return one.pipeline.kernel == "scan_slices" and not dict(one.pipeline.constants).get("phase")
 
 
 def _in_windows(key: PipelineKey) -> PipelineKey:

@@ -238,10 +238,6 @@ class ScanPlanner(Planner):
             constants = {"in_windows": int(in_windows)}
             for phase in phases:
                 for bound in together:
-                    columns = 1 if by_element or two_phases else self._columns(bound)
-                    if columns > 1:
-                        yield self._column_pass(bound, columns, constants)
-                        continue
                     yield self.make_pass(
                         "scan_elements" if by_element else "scan_slices",
                         bound,
@@ -263,27 +259,6 @@ class ScanPlanner(Planner):
             window.output_offset - window.first * axis.output_stride,
             window.first // along,
         )
-
-    def _column_pass(self, bound: BoundWindow, columns: int, constants: dict[str, int]) -> Pass:
-        lanes = self._policy.lanes_of_columns(bound.window.slices // columns)
-        return self.make_pass(
-            "scan_columns",
-            bound,
-            "rows of words",
-            constants={**constants, "columns": columns, "lanes": lanes},
-            why=f"{columns} adjacent slices are a word, which one invocation writes without atomics",
-        )
-
-    def _columns(self, bound: BoundWindow) -> int:
-        """Return how many adjacent slices are a word for one invocation; 1 where they are not whole ones."""
-        window, columns = bound.window, _WORD_BYTES // self.problem.element.itemsize
-        least = self._policy.least_columns
-        if columns < 2 or least is None or window.slices < columns * least:
-            return 1
-        *outer, inner = window.batch
-        if (inner.input_stride, inner.output_stride) != (1, 1) or inner.size % columns:
-            return 1
-        return columns if bound.is_aligned(_WORD_BYTES, (*outer, window.axis)) else 1
 
     def _rows(self) -> Iterator[Pass]:
         """Yield passes with a workgroup a slice."""

@@ -13,6 +13,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from ..layout import ceil_div
 from .columns import Columns, can_be_strips, cut_to, is_served, is_whole, strip_bytes_in_flight
+from .kernels import groups_of
 from .problem import Precision, ScanProblem, is_side_by_side
 from .tuning import Tuning
 from .windows import QUAD_BYTES, RUN, TILE, Limits, SoftwareTraits, Window
@@ -42,16 +43,24 @@ _WORD_BYTES = 4
 _LEAST_WITH_LAG = TILE // 2
 """With so many elements of a slice, seven more rounds of an invocation cost less than lines that are fetched twice."""
 
-_FEW_VECTORS, _MANY_VECTORS = 4, 8
-"""Of columns an invocation of a band. The more, the more of a page is read at a visit; SwiftShader takes six seconds to
-compile eight of floats, and one for four."""
+_FEW_VECTORS, _MANY_VECTORS = (1, 2, 4), 8
+"""At how many places of a row an invocation of a band has columns. The more, the more of a page is read at a visit; the
+fewer, the more cores have a band. SwiftShader takes six seconds to compile eight of floats, and one for four."""
+_LOSS_OF_FEW = 1.25
+"""So many times as long four vectors take to read as much as eight do."""
 _FAR = 8
 """From so many times `SoftwareTraits.near_elements` on, eight vectors of floats are worth a second of compiling. Four
 of float64 have as many bytes."""
 _MOST_BANDS = 8
 """Of a workgroup: with more, the pages of a block's rows are forgotten before they are visited again."""
-_FEW_OF_BAND = 48
+_FEW_OF_BAND = 24
 """With fewer columns most of the narrowest band is idle."""
+_FEW_UNALIGNED = 96
+"""The same of 16-bit floats whose rows begin inside words: of four, the first word and the last take an atomic."""
+_FEW_NEIGHBOURS = 8
+"""With fewer columns before a gap, many of an invocation's places are empty."""
+_MANY_APART = 64
+"""So many times the columns of a vector are worth an invocation each where they cannot be bands."""
 _CORES_A_BAND = 4
 """As many cores with an invocation a tile, which fetches a line of a cache for each element, are no quicker than
 one core with a band, of which a half may be idle."""
@@ -80,8 +89,6 @@ class GpuPolicy:
     """The ways to scan that are ever taken."""
     copy_stride = 64
     """Vectors between those of an invocation, in kernels that only move them: neighbours read neighbours."""
-    least_columns: ClassVar[int | None] = None
-    """So many times the slices of a word make an invocation for each word worth it, where it is at all."""
 
     @property
     def tuning(self) -> Tuning:
@@ -148,10 +155,6 @@ class GpuPolicy:
         """Return the size of workgroups with an invocation a slice."""
         return _WORKGROUP
 
-    def lanes_of_columns(self, invocations: int) -> int:
-        """Return the size of workgroups that walk down rows."""
-        return _WORKGROUP
-
     def lags(self, window: Window) -> bool:
         """Whether neighbouring invocations go through a window's slices, or tiles, a run apart."""
         return False
@@ -186,7 +189,6 @@ class SoftwarePolicy(GpuPolicy):
 
     kernels: ClassVar[tuple[str, ...]] = ("slices", "serial")
     copy_stride = 1
-    least_columns: ClassVar[int | None] = _WORKGROUP
 
     @property
     def _traits(self) -> SoftwareTraits:
@@ -198,7 +200,8 @@ class SoftwarePolicy(GpuPolicy):
         many = self._traits.cores * self.tuning.slices_a_core
         if problem.is_side_by_side and itemsize >= _WORD_BYTES and self._traits.columns and self._is_far(problem):
             # Far apart in memory, an invocation a slice pays where it takes several of them.
-            many = max(many, self._fewest_columns(problem, slices, self._can_be_bands(problem, in_place)))
+            are_bands = self._can_be_bands(problem, in_place)
+            many = max(many, self._fewest_of_bands(problem) if are_bands else _MANY_APART * _columns(problem))
         if length <= self.tuning.short_slice:
             return Choice("slices", _short(length, self.tuning.short_slice))
         if slices >= many:
@@ -252,46 +255,66 @@ class SoftwarePolicy(GpuPolicy):
         is_apart = not is_side_by_side(window.batch, window.axis)
         return self._traits.lags and is_apart and window.axis.size >= _LEAST_WITH_LAG
 
-    def lanes_of_columns(self, invocations: int) -> int:
-        """Return the size of workgroups that walk down rows: the larger, the fewer visits to a page of memory."""
-        wide = (lanes for lanes in (4 * _WORKGROUP, 2 * _WORKGROUP) if invocations >= 2 * self._traits.cores * lanes)
-        return next(wide, _WORKGROUP)
-
     def bands(self, problem: ScanProblem, chunks: Sequence[int], in_place: bool) -> Columns | None:
         """Return how to cut a scan into bands, or None where they do not serve; parameters as of `strips_of`."""
-        element, length, traits = problem.element, problem.axis.size, self._traits
-        is_exact, columns = element.kind != "float", _columns(problem)
+        is_exact, columns = problem.element.kind != "float", _columns(problem)
         if not self._can_be_bands(problem, in_place):
             return None
-        room = min(_MAX_STATE_BYTES, self.limits.binding_bytes) // (element.itemsize if is_exact else 4 * _BAND_WORDS)
+        row_bytes = QUAD_BYTES * ceil_div(problem.across, columns) if is_exact else 4 * _BAND_WORDS * problem.across
+        room = min(_MAX_STATE_BYTES, self.limits.binding_bytes) * problem.across // row_bytes
         cut = cut_to(problem, chunks, room, columns)
         slices = math.prod(cut[:-1])
-        if cut[-1] == 0 or slices < self._fewest_columns(problem, slices, can_be_bands=True):
+        if cut[-1] == 0 or slices < self._fewest_of_bands(problem):
             return None
-        is_wide = traits.columns and slices >= traits.cores * _LANES * columns * _MANY_VECTORS
-        if not is_exact:  # which compile slowly
-            is_wide &= problem.slices * length >= _FAR * traits.near_elements and element.itemsize <= 4
-        vectors = _MANY_VECTORS if is_wide else _FEW_VECTORS
-        width = _LANES * columns * vectors
-        together = max(1, min(_MOST_BANDS, ceil_div(slices, width) // traits.cores))
+        groups = groups_of(slices, cut[-2], columns)
+        vectors = self._vectors(problem, groups)
+        together = max(1, min(_MOST_BANDS, ceil_div(groups, _LANES * vectors) // self._traits.cores))
         cut[-1] = min(cut[-1], _MAX_ROWS // together // TILE * TILE)
-        constants = {"vectors": vectors, "exclusive": int(problem.exclusive)}
-        if is_exact:
-            return Columns("scan_bands_exact", tuple(cut), "quads", constants, {}, width, together)
-        access = "fours of pairs" if element.itemsize < 4 else "fours of quads"
-        return Columns("scan_bands", tuple(cut), access, constants, {}, width, together, is_exact=False)
+        return Columns(
+            "scan_bands_exact" if is_exact else "scan_bands",
+            tuple(cut),
+            _access_of_bands(problem),
+            {"vectors": vectors, "exclusive": int(problem.exclusive)},
+            {},
+            _LANES * columns * vectors,
+            columns,
+            together,
+            is_exact,
+        )
+
+    def _vectors(self, problem: ScanProblem, groups: int) -> int:
+        """Return at how many places of a row an invocation has columns: as few as leave each core a single band."""
+        element, traits = problem.element, self._traits
+        if element.kind == "float" and not self._is_far(problem):
+            return _FEW_VECTORS[0]  # compiling takes longer than anything else
+        for vectors in _FEW_VECTORS:
+            if groups <= traits.cores * _LANES * vectors:
+                return vectors
+        is_far = problem.slices * problem.axis.size >= _FAR * traits.near_elements and element.itemsize <= _WORD_BYTES
+        is_wide = traits.columns and groups >= traits.cores * _LANES * _MANY_VECTORS
+        can_be_many = is_wide and (is_far or element.kind != "float")
+
+        def rounds(vectors: int) -> int:
+            """Return how many groups the core with the most bands has, by those of a band's lanes."""
+            return vectors * ceil_div(ceil_div(groups, _LANES * vectors), traits.cores)
+
+        is_quicker = rounds(_MANY_VECTORS) <= _LOSS_OF_FEW * rounds(_FEW_VECTORS[-1])
+        return _MANY_VECTORS if can_be_many and is_quicker else _FEW_VECTORS[-1]
 
     def _can_be_bands(self, problem: ScanProblem, in_place: bool) -> bool:
-        """Whether bands can read and write what lies far apart in memory, if there are enough columns."""
-        columns = _columns(problem)
-        is_aligned = is_whole(problem, columns, min(QUAD_BYTES, columns * problem.element.itemsize))
-        return self._is_far(problem) and is_aligned and is_served(problem, self.limits, in_place)
+        """Whether bands can scan slices, if these are enough, and are worth the time that they take to compile."""
+        columns, itemsize = _columns(problem), problem.element.itemsize
+        are_neighbours = is_whole(problem, 1, itemsize)
+        are_full = problem.across >= _FEW_NEIGHBOURS or problem.across % columns == 0
+        # Integers compile as fast as other kernels, and of less than a word others store each by an atomic.
+        is_worth_it = self._is_far(problem) or problem.is_exact or itemsize < _WORD_BYTES
+        return is_worth_it and are_neighbours and are_full and is_served(problem, self.limits, in_place)
 
-    def _fewest_columns(self, problem: ScanProblem, slices: int, can_be_bands: bool) -> int:
-        """Return as many columns as are worth an invocation each, or bands, by the cores that so many keep busy."""
-        width = _LANES * _FEW_VECTORS * _columns(problem)
-        are_few_cores = self._traits.cores <= _CORES_A_BAND * ceil_div(slices, width)
-        return _FEW_OF_BAND if can_be_bands and are_few_cores else 2 * width
+    def _fewest_of_bands(self, problem: ScanProblem) -> int:
+        """Return as many columns as are worth bands: with a band for every few cores, the last perhaps narrow."""
+        bands = ceil_div(self._traits.cores, _CORES_A_BAND)
+        few = _FEW_UNALIGNED if _access_of_bands(problem) == "unaligned fours" else _FEW_OF_BAND
+        return max(few, (bands - 1) * _LANES * _columns(problem) + 1)
 
     def _is_far(self, problem: ScanProblem) -> bool:
         return problem.slices * problem.axis.size > self._traits.near_elements
@@ -300,6 +323,17 @@ class SoftwarePolicy(GpuPolicy):
 def _are_many_neighbours(problem: ScanProblem) -> bool:
     """Whether slices side by side have few gaps between them."""
     return problem.across * problem.element.itemsize >= _NEIGHBOURS_BYTES
+
+
+def _access_of_bands(problem: ScanProblem) -> str:
+    """Return how bands read and write: groups of columns as whole vectors, or at any place."""
+    itemsize, columns = problem.element.itemsize, _columns(problem)
+    is_exact = problem.element.kind != "float"
+    if is_whole(problem, columns, min(QUAD_BYTES, columns * itemsize)):
+        return "quads" if is_exact else "fours of quads" if itemsize >= _WORD_BYTES else "fours of pairs"
+    if is_whole(problem, max(1, _WORD_BYTES // itemsize), _WORD_BYTES):
+        return "vectors of words" if is_exact else "fours of words"
+    return "unaligned vectors" if is_exact else "unaligned fours"
 
 
 def _columns(problem: ScanProblem) -> int:

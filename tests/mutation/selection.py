@@ -170,9 +170,9 @@ def near_underflow_trials() -> Iterator[_Choice]:
         if length <= 4 * TILE:
             case = own_scan(family, "float32", "product", (length, 4), 0, "slices", far=(100, 130))
             yield case, {"binding_bytes": 4096}
-        if kind in kinds_of("float16"):  # two columns a word, which only bands would take otherwise
+        if kind in kinds_of("float16"):
             shape = (near_underflow(kind, "float16", 1).shape[1], 256)
-            yield own_scan(family, "float16", "product", shape, 0, "slices"), {"near_elements": 2**31}
+            yield own_scan(family, "float16", "product", shape, 0, "slices"), {}
     for way in KERNELS:
         for dtype in ("float32", "float64"):
             case = own_scan("s of a window", dtype, "product", s_of_a_window(dtype, 16).shape, 1, way)
@@ -230,8 +230,18 @@ def _columns_of_words() -> Iterator[_Choice]:
             case = own_scan(family, dtype, "sum", (8500, 256), 0, "slices", exclusive=dtype == "float16")
             yield case, {**changes, "binding_bytes": binding}
         yield own_scan("numbers", dtype, "sum", (4101, 256), 0, "slices"), changes
-    for dtype in ("float32", "int64", "uint8"):  # in wide workgroups
+    for dtype in ("float32", "int64", "uint8"):  # in several bands a workgroup
         yield own_scan("numbers", dtype, "sum", (40, 4160), 0, "slices", both=True), {**changes, "software": True}
+    for dtype, operator in product(("int8", "uint16", "float16", "int64", "float32", "float64"), _OPERATORS):
+        for shape, axis in (((300, 130), 0), ((300, 133), 0), ((2, 33, 103), 1), ((40, 1047), 0)):
+            case = own_scan("numbers", dtype, operator, shape, axis, "slices", both=True, placement=OUTPUT_FIRST)
+            yield case, {**changes, "software": True}
+        if dtype in ("int8", "uint16"):
+            case = own_scan("numbers", dtype, operator, (300, 133), 0, "slices", placement=_IN_PLACE)
+            yield case, {**changes, "software": True}
+        if dtype.startswith("f"):
+            case = own_scan("beside", dtype, operator, (9000, 163), 0, "slices", both=True)
+            yield case, {**changes, "software": True}
 
 
 def _roundings_past_the_end() -> Iterator[Case]:

@@ -1,30 +1,41 @@
 // A block of a band, by one invocation, and what the next one begins with. Needs lib/band_columns.wgsl and
 // lib/carry.wgsl.
 
-// A block of the columns, `count` rows from row `k` of the window on: 16 runs of 16 rows.
-fn scan_block(k: u32, count: u32, column: u32) {
+// A block of the columns, from group `number` on: `count` rows from row `k` of the window on, 16 runs of 16 rows.
+fn scan_block(k: u32, count: u32, number: u32) {
     let goes_on = params.first + k > 0u;
     var has_q = goes_on;
-    var x0 = begin_columns(k, column + 0u);
-    var x1 = begin_columns(k, column + 32u);
-    var x2 = begin_columns(k, column + 64u);
-    var x3 = begin_columns(k, column + 96u);
+    var x0 = begin_columns(k, number);
+    var x1 = x0;
+    var x2 = x0;
+    var x3 = x0;
     var x4 = x0;
     var x5 = x0;
     var x6 = x0;
     var x7 = x0;
+    if (vectors > 1u) {
+        x1 = begin_columns(k, number + 8u);
+    }
+    if (vectors > 2u) {
+        x2 = begin_columns(k, number + 16u);
+        x3 = begin_columns(k, number + 24u);
+    }
     if (vectors > 4u) {
-        x4 = begin_columns(k, column + 128u);
-        x5 = begin_columns(k, column + 160u);
-        x6 = begin_columns(k, column + 192u);
-        x7 = begin_columns(k, column + 224u);
+        x4 = begin_columns(k, number + 32u);
+        x5 = begin_columns(k, number + 40u);
+        x6 = begin_columns(k, number + 48u);
+        x7 = begin_columns(k, number + 56u);
     }
     for (var done = 0u; done < count; done += FANOUT) {
         for (var row = done; row < min(done + FANOUT, count); row += 1u) {
             take_row(row, row > done, has_q, &x0);
-            take_row(row, row > done, has_q, &x1);
-            take_row(row, row > done, has_q, &x2);
-            take_row(row, row > done, has_q, &x3);
+            if (vectors > 1u) {
+                take_row(row, row > done, has_q, &x1);
+            }
+            if (vectors > 2u) {
+                take_row(row, row > done, has_q, &x2);
+                take_row(row, row > done, has_q, &x3);
+            }
             if (vectors > 4u) {
                 take_row(row, row > done, has_q, &x4);
                 take_row(row, row > done, has_q, &x5);
@@ -33,9 +44,13 @@ fn scan_block(k: u32, count: u32, column: u32) {
             }
         }
         close_columns(done >> RUN_SHIFT, has_q, goes_on, &x0);
-        close_columns(done >> RUN_SHIFT, has_q, goes_on, &x1);
-        close_columns(done >> RUN_SHIFT, has_q, goes_on, &x2);
-        close_columns(done >> RUN_SHIFT, has_q, goes_on, &x3);
+        if (vectors > 1u) {
+            close_columns(done >> RUN_SHIFT, has_q, goes_on, &x1);
+        }
+        if (vectors > 2u) {
+            close_columns(done >> RUN_SHIFT, has_q, goes_on, &x2);
+            close_columns(done >> RUN_SHIFT, has_q, goes_on, &x3);
+        }
         if (vectors > 4u) {
             close_columns(done >> RUN_SHIFT, has_q, goes_on, &x4);
             close_columns(done >> RUN_SHIFT, has_q, goes_on, &x5);
@@ -44,15 +59,19 @@ fn scan_block(k: u32, count: u32, column: u32) {
         }
         has_q = true;
     }
-    end_columns(column + 0u, &x0);
-    end_columns(column + 32u, &x1);
-    end_columns(column + 64u, &x2);
-    end_columns(column + 96u, &x3);
+    end_columns(number, &x0);
+    if (vectors > 1u) {
+        end_columns(number + 8u, &x1);
+    }
+    if (vectors > 2u) {
+        end_columns(number + 16u, &x2);
+        end_columns(number + 24u, &x3);
+    }
     if (vectors > 4u) {
-        end_columns(column + 128u, &x4);
-        end_columns(column + 160u, &x5);
-        end_columns(column + 192u, &x6);
-        end_columns(column + 224u, &x7);
+        end_columns(number + 32u, &x4);
+        end_columns(number + 40u, &x5);
+        end_columns(number + 48u, &x6);
+        end_columns(number + 56u, &x7);
     }
 }
 

@@ -1,17 +1,18 @@
 // A block of the columns of one invocation in a band: `vectors` times four adjacent ones.
 // Needs lib/four.wgsl, lib/band_state.wgsl and <fours>.
 
-// Fours of an invocation: 4 or 8.
+// Fours of an invocation: 1, 2, 4 or 8.
 override vectors: u32 = 8u;
 // Whether results leave their own elements out. A constant: keeping the result before takes time.
 override exclusive: bool = false;
 
 const BLOCK = 256u;
-override BAND: u32 = 32u * vectors;
+const in_group = 4u;
+override BAND: u32 = 8u * vectors;
 
 struct Columns {
     place: Place,
-    there: bool,
+    there: u32,                   // columns
     r: Four,                      // fold of the current run
     q: Four,                      // what the current run's results begin with, but in the slice's first
     prefix: Four,                 // the same of the block
@@ -20,42 +21,39 @@ struct Columns {
     levels: array<Four, 15>,      // as in lib/progress.wgsl
 }
 
-fn begin_columns(k: u32, column: u32) -> Columns {
+fn begin_columns(k: u32, number: u32) -> Columns {
     var x: Columns;
-    x.there = column < params.count;
-    let there = min(column, params.count - 4u);
-    x.place = place_of(there);
+    let groups = group_count();
+    let group = group_at(min(number, groups - 1u));
+    x.there = select(0u, group.count, number < groups);
+    x.place = place_of(group.first);
     x.place.input += k * params.input_axis_stride;
     x.place.output += k * params.output_axis_stride;
     x.prefix = four_of(identity());
     x.last = x.prefix;
     if (params.first + k > 0u) {
-        x.prefix = fetch_four(there, PREFIX);
-        x.last = fetch_four(there, LAST);
+        x.prefix = fetch_four(group, PREFIX);
+        x.last = fetch_four(group, LAST);
     }
     x.q = x.prefix;
     if ((params.first + k) % TILE > 0u) {
-        x.excess = fetch_excess(there);
+        x.excess = fetch_excess(group);
     }
     return x;
 }
 
 // Takes in the next row of a run. `joined`: it goes on from r. `has_q`: results begin with q.
 fn take_row(row: u32, joined: bool, has_q: bool, x: ptr<function, Columns>) {
-    let item = load_four((*x).place.input + row * params.input_axis_stride);
+    let item = load_four((*x).place.input + row * params.input_axis_stride, (*x).there);
     (*x).r = select_four(item, combine_four((*x).r, item), joined);
     let result = select_four((*x).r, combine_four((*x).q, (*x).r), has_q);
     (*x).excess = max((*x).excess, max(excess_of_made_four(item, (*x).r), excess_of_four(result)));
-    if ((*x).there) {
-        let place = (*x).place.output + row * params.output_axis_stride;
-        if (exclusive) {
-            store_four(place, (*x).last);
-        } else {
-            store_four(place, result);
-        }
-    }
+    let place = (*x).place.output + row * params.output_axis_stride;
     if (exclusive) {
+        store_four(place, (*x).there, (*x).last);
         (*x).last = result;
+    } else {
+        store_four(place, (*x).there, result);
     }
 }
 
@@ -74,36 +72,61 @@ fn close_columns(member: u32, has_q: bool, goes_on: bool, x: ptr<function, Colum
     (*x).r = h; // of the last run, the block's total
 }
 
-fn end_columns(column: u32, x: ptr<function, Columns>) {
-    if ((*x).there) {
-        keep_four(column, TOTAL, (*x).r);
-        keep_four(column, LAST, (*x).last);
-        keep_excess(column, (*x).excess);
+fn end_columns(number: u32, x: ptr<function, Columns>) {
+    if ((*x).there > 0u) {
+        let group = group_at(number);
+        keep_four(group, TOTAL, (*x).r);
+        keep_four(group, LAST, (*x).last);
+        keep_excess(group, (*x).excess);
     }
 }
 
-fn fetch_four(column: u32, number: u32) -> Four {
+// Column `j` of a group; its last one where it has fewer.
+fn column_of(group: Group, j: u32) -> u32 {
+    return group.first + min(j, group.count - 1u);
+}
+
+fn fetch_four(group: Group, number: u32) -> Four {
     return Four(
-        fetch(column, number), fetch(column + 1u, number), fetch(column + 2u, number), fetch(column + 3u, number),
+        fetch(group.first, number),
+        fetch(column_of(group, 1u), number),
+        fetch(column_of(group, 2u), number),
+        fetch(column_of(group, 3u), number),
     );
 }
 
-fn keep_four(column: u32, number: u32, x: Four) {
-    keep(column, number, x.a);
-    keep(column + 1u, number, x.b);
-    keep(column + 2u, number, x.c);
-    keep(column + 3u, number, x.d);
+fn keep_four(group: Group, number: u32, x: Four) {
+    keep(group.first, number, x.a);
+    if (group.count > 1u) {
+        keep(group.first + 1u, number, x.b);
+    }
+    if (group.count > 2u) {
+        keep(group.first + 2u, number, x.c);
+    }
+    if (group.count > 3u) {
+        keep(group.first + 3u, number, x.d);
+    }
 }
 
-fn fetch_excess(column: u32) -> vec4<u32> {
-    let word = column_word(column, EXCESS);
-    return vec4<u32>(state_word(word), state_word(word + 1u), state_word(word + 2u), state_word(word + 3u));
+fn fetch_excess(group: Group) -> vec4<u32> {
+    return vec4<u32>(
+        state_word(column_word(group.first, EXCESS)),
+        state_word(column_word(column_of(group, 1u), EXCESS)),
+        state_word(column_word(column_of(group, 2u), EXCESS)),
+        state_word(column_word(column_of(group, 3u), EXCESS)),
+    );
 }
 
-fn keep_excess(column: u32, excess: vec4<u32>) {
-    let word = column_word(column, EXCESS);
+fn keep_excess(group: Group, excess: vec4<u32>) {
+    let word = column_word(group.first, EXCESS);
     set_state_word(word, excess.x);
-    set_state_word(word + 1u, excess.y);
-    set_state_word(word + 2u, excess.z);
-    set_state_word(word + 3u, excess.w);
+    if (group.count > 1u) {
+        set_state_word(word + 1u, excess.y);
+    }
+    if (group.count > 2u) {
+        set_state_word(word + 2u, excess.z);
+    }
+    if (group.count > 3u) {
+        set_state_word(word + 3u, excess.w);
+    }
 }

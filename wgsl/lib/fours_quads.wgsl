@@ -1,7 +1,7 @@
 // Slot <fours>: four adjacent columns of 32 or 64 bits are one or two vectors of four words.
 // Needs quads as <input> and output_quads.
 
-fn load_four(place: u32) -> Four {
+fn load_four(place: u32, there: u32) -> Four {
     let first = input_unit(place >> (7u - input_log2_bits));
     if (input_log2_bits == 6u) {
         let second = input_unit((place >> 1u) + 1u);
@@ -13,7 +13,11 @@ fn load_four(place: u32) -> Four {
     );
 }
 
-fn store_four(place: u32, x: Four) {
+// All of the columns are there, or none.
+fn store_four(place: u32, there: u32, x: Four) {
+    if (there == 0u) {
+        return;
+    }
     if (output_log2_bits == 6u) {
         set_output_unit(place >> 1u, vec4<u32>(encode(x.a), encode(x.b)));
         set_output_unit((place >> 1u) + 1u, vec4<u32>(encode(x.c), encode(x.d)));

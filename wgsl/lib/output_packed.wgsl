@@ -13,10 +13,15 @@ fn output_unit(index: u32) -> Unit {
     return atomicLoad(&output_units[index]);
 }
 
+// Puts a word that no other invocation has a part of.
+fn put_whole_word(index: u32, bits: u32) {
+    atomicStore(&output_units[index], bits);
+}
+
 // Puts the bits of `mask` into a word. No other invocation changes these.
 fn put_bits(index: u32, bits: u32, mask: u32) {
     if (mask == 0xffffffffu) {
-        atomicStore(&output_units[index], bits);
+        put_whole_word(index, bits);
         return;
     }
     let changed = (output_unit(index) ^ bits) & mask;

@@ -1,4 +1,5 @@
-// Slot <output>: elements of 32 or 64 bits. No two invocations share a word.
+// Slot <output>: words that no two invocations share: elements of 32 or 64 bits, or adjacent ones of less, as many as
+// are whole words.
 
 override output_log2_bits: u32 = 5u;
 
@@ -14,6 +15,7 @@ fn set_output_unit(index: u32, unit: Unit) {
     output_units[index] = unit;
 }
 
+// Of elements that are whole words.
 fn store_bits(element: u32, bits: vec2<u32>) {
     if (output_log2_bits == 6u) {
         output_units[2u * element] = bits.x;

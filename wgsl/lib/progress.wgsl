@@ -2,7 +2,6 @@
 
 #import "lib/exceptional.wgsl"
 #import "lib/carry.wgsl"
-#import "lib/reach.wgsl"
 
 struct Progress {
     carry: Carry,                     // what came before the tile
@@ -13,7 +12,6 @@ struct Progress {
     last: Accumulator,                // the last result, or the identity
     excess: u32,                      // the largest excess of the tile's results
     has_q: bool,
-    reach: Reach,                     // of the current run of a column
     levels: array<Accumulator, 15>,   // Hillis-Steele's last 1, 2, 4 and 8 values before each of its four steps, each
                                       // from the latest on
 }
