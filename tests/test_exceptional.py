@@ -146,7 +146,7 @@ def test_columns_go_on_behind_an_exceptional_tile(device: Device) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_in_bands(device: Device, dtype: str, less: int, operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of whole vectors, and of rows that begin anywhere."""
-    monkeypatch.setattr(device, "limits", changed(device.limits, software=True, near_elements=0, cores=2))
+    monkeypatch.setattr(device, "limits", changed(device.limits, software=True, near_elements=0, cores=2, columns=True))
     columns = np.concatenate([beside(9000, operator, dtype)] * 2, axis=1)
     columns = columns[:, : columns.shape[1] // 4 * 4 - less]
     layout = Layout.packed(columns.shape)

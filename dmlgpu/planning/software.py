@@ -57,6 +57,11 @@ _FEW_OF_BAND = 24
 """With fewer columns most of the narrowest band is idle."""
 _FEW_UNALIGNED = 96
 """The same of 16-bit floats whose rows begin inside words: of four, the first word and the last take an atomic."""
+_FEW_ON_OTHERS = 48
+"""The same of 32 and 64 bits on other drivers than lavapipe, which go down neighbouring slices more quickly."""
+_LONG_ROW = 768
+"""There words, which take SwiftShader twice as long as vectors, pay in rows that are pages of memory; so do 16-bit
+floats whose rows begin inside words."""
 _FEW_NEIGHBOURS = 8
 """With fewer columns before a gap, many of an invocation's places are empty."""
 _MANY_APART = 64
@@ -308,13 +313,23 @@ class SoftwarePolicy(GpuPolicy):
         are_full = problem.across >= _FEW_NEIGHBOURS or problem.across % columns == 0
         # Integers compile as fast as other kernels, and of less than a word others store each by an atomic.
         is_worth_it = self._is_far(problem) or problem.is_exact or itemsize < _WORD_BYTES
+        access = _access_of_bands(problem)
+        is_slow = access == "unaligned fours" or (itemsize >= _WORD_BYTES and access.endswith("of words"))
+        if is_slow and not self._traits.columns:
+            is_worth_it &= problem.across >= _LONG_ROW
         return is_worth_it and are_neighbours and are_full and is_served(problem, self.limits, in_place)
 
     def _fewest_of_bands(self, problem: ScanProblem) -> int:
         """Return as many columns as are worth bands: with a band for every few cores, the last perhaps narrow."""
         bands = ceil_div(self._traits.cores, _CORES_A_BAND)
-        few = _FEW_UNALIGNED if _access_of_bands(problem) == "unaligned fours" else _FEW_OF_BAND
-        return max(few, (bands - 1) * _LANES * _columns(problem) + 1)
+        return max(self._few_of_band(problem), (bands - 1) * _LANES * _columns(problem) + 1)
+
+    def _few_of_band(self, problem: ScanProblem) -> int:
+        if _access_of_bands(problem) == "unaligned fours":
+            return _FEW_UNALIGNED
+        if problem.element.itemsize < _WORD_BYTES or self._traits.columns:
+            return _FEW_OF_BAND
+        return _FEW_ON_OTHERS
 
     def _is_far(self, problem: ScanProblem) -> bool:
         return problem.slices * problem.axis.size > self._traits.near_elements
