@@ -105,7 +105,7 @@ def scans() -> Iterator[Case]:
             apart = scan_problem(element, Operator.SUM, columns, replace(columns, offset=2**33), axis=0)
             yield Case(f"{name} columns apart", apart, limits, True)
         # Rows of whole words, and rows that begin anywhere, on a software device.
-        for way, width, unit in (("columns of words", 2**14 + 4, 4), ("odd columns", 2**14 + 3, 1)):
+        for way, width, unit in (("columns of words", 2**10 + 4, 4), ("odd columns", 2**10 + 3, 1)):
             layout = to_the_end((36, width), 0, element.itemsize, unit)
             problem = scan_problem(element, Operator.SUM, layout, layout, 0)
             yield Case(f"{name} {way}", problem, SOFTWARE)

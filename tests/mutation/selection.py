@@ -232,12 +232,16 @@ def _columns_of_words() -> Iterator[_Choice]:
         yield own_scan("numbers", dtype, "sum", (4101, 256), 0, "slices"), changes
     for dtype in ("float32", "int64", "uint8"):  # in several bands a workgroup
         yield own_scan("numbers", dtype, "sum", (40, 4160), 0, "slices", both=True), {**changes, "software": True}
-    for dtype, operator in product(("int8", "uint16", "float16", "int64", "float32", "float64"), _OPERATORS):
+    for dtype, operator in product(("int8", "uint16", "float16", "int32", "int64", "float32", "float64"), _OPERATORS):
         for shape, axis in (((300, 130), 0), ((300, 133), 0), ((2, 33, 103), 1), ((40, 1047), 0)):
             case = own_scan("numbers", dtype, operator, shape, axis, "slices", both=True, placement=OUTPUT_FIRST)
             yield case, {**changes, "software": True}
         if dtype in ("int8", "uint16"):
             case = own_scan("numbers", dtype, operator, (300, 133), 0, "slices", placement=_IN_PLACE)
+            yield case, {**changes, "software": True}
+        padded = Placement("packed", "to", "padded")
+        for width in (98, 99, 100):  # a row's last group is a word, which is a whole one of memory in some rows
+            case = own_scan("numbers", dtype, operator, (40, width), 0, "slices", placement=padded)
             yield case, {**changes, "software": True}
         if dtype.startswith("f"):
             case = own_scan("beside", dtype, operator, (9000, 163), 0, "slices", both=True)

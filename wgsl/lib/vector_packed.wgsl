@@ -18,7 +18,7 @@ fn load_vector(place: u32, there: u32) -> vec4<u32> {
     if (shift == 0u) {
         return low;
     }
-    let high = vec4<u32>(low.yzw, input_word(min(index + 4u, last)));
+    let high = vec4<u32>(low.yzw, input_word(last));
     return (low >> vec4<u32>(shift)) | (high << vec4<u32>(32u - shift));
 }
 
