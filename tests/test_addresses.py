@@ -325,10 +325,9 @@ def test_every_access_of_every_kernel_is_tried() -> None:
 
 
 def is_unused(file: str, number: int) -> bool:
-    """Whether nobody runs a line: single words of vectors that only columns read, and delays, which tests ask for."""
+    """Whether nobody runs a line: delays, which tests ask for."""
     line = (shaders.folder() / file).read_text(encoding="utf-8").splitlines()[number - 1].strip()
-    of_vectors = file == "lib/output_quads.wgsl" and line.endswith("input_unit(index >> 2u)[index & 3u];")
-    return of_vectors or line == "atomicAdd(&state[word], 1u);"
+    return line == "atomicAdd(&state[word], 1u);"
 
 
 MISTAKES = [

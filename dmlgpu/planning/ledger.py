@@ -184,8 +184,8 @@ def _serial_tiles(work: Work) -> Iterator[tuple[int, int]]:
 
 def _band(work: Work) -> Iterator[tuple[int, int]]:
     of_row = ceil_div(work.fields["across"], work.in_group)
-    rows = (divmod(number, of_row) for number in range(min(8, work.groups)))
-    return ((row * work.fields["across"] + within * work.in_group, 0) for row, within in rows)
+    places = (divmod(number, of_row) for number in range(min(8, work.groups)))
+    return ((row * work.fields["across"] + within * work.in_group, 0) for row, within in places)
 
 
 def _progress(work: Work) -> tuple[int, int]:
@@ -369,7 +369,7 @@ _ROWS: Final[Mapping[str, _Entry]] = {
         writes=lambda w: w.constants["phase"] != 1,
         words=_progress,
     ),
-    "scan_bands": _Entry(lanes=lambda _: 8, starts=_band, words=_band_words, ahead=lambda _: 4, links=_band_links),
+    "scan_bands": _Entry(lanes=lambda _: 8, starts=_band, words=_band_words, ahead=lambda w: w.in_group, links=_band_links),
     "scan_bands_exact": _Entry(
         lanes=lambda _: 8, starts=_band, words=_exact_band_words, ahead=lambda w: w.in_group, links=_band_links
     ),
