@@ -369,7 +369,9 @@ _ROWS: Final[Mapping[str, _Entry]] = {
         writes=lambda w: w.constants["phase"] != 1,
         words=_progress,
     ),
-    "scan_bands": _Entry(lanes=lambda _: 8, starts=_band, words=_band_words, ahead=lambda w: w.in_group, links=_band_links),
+    "scan_bands": _Entry(
+        lanes=lambda _: 8, starts=_band, words=_band_words, ahead=lambda w: w.in_group, links=_band_links
+    ),
     "scan_bands_exact": _Entry(
         lanes=lambda _: 8, starts=_band, words=_exact_band_words, ahead=lambda w: w.in_group, links=_band_links
     ),
