@@ -372,7 +372,8 @@ def test_messages_of_feature_levels() -> None:
     with pytest.raises(DirectMLError) as caught:
         validate_operator(product(), feature_level=dml.DML_FEATURE_LEVEL_3_0)
     assert str(caught.value) == (
-        "CUMULATIVE_PRODUCT: needs DML_FEATURE_LEVEL_3_1 while the device has DML_FEATURE_LEVEL_3_0"
+        "CUMULATIVE_PRODUCT: needs DML_FEATURE_LEVEL_3_1 while the device has DML_FEATURE_LEVEL_3_0; create it with a "
+        "higher feature_level_cap"
     )
     with pytest.raises(DirectMLError) as caught:
         validate_operator(total(**tensors(DataType=U8)))

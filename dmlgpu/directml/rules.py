@@ -235,10 +235,14 @@ def _check_dimensions(tensor: DML_BUFFER_TENSOR_DESC, where: str) -> None:
     if not 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
         raise invalid_argument(f"{where} has DimensionCount {count}; it must be 1 to {DML_TENSOR_DIMENSION_COUNT_MAX1}")
     if 0 in tensor.Sizes:
-        raise invalid_argument(f"{where} has Sizes {tensor.Sizes}; no size may be 0")
+        raise invalid_argument(
+            f"{where} has Sizes {tensor.Sizes}; no size may be 0: leave the operator out where a tensor has no elements"
+        )
     elements = layout(tensor).count
     if elements > MAX_ELEMENTS:
-        raise invalid_argument(f"{where} has Sizes {tensor.Sizes}, {elements} elements; at most 2^32-1 are allowed")
+        raise invalid_argument(
+            f"{where} has Sizes {tensor.Sizes}, {elements} elements; at most 2^32-1 are allowed: split the tensor"
+        )
 
 
 def _shape(tensor: DML_BUFFER_TENSOR_DESC) -> str:
@@ -400,7 +404,10 @@ def validate_operator(
     kind = _STRUCTS[type(struct)]
     name = _short(kind)
     if feature_level < introduced(kind):
-        raise invalid_argument(f"{name}: needs {introduced(kind)!r} while the device has {feature_level!r}")
+        raise invalid_argument(
+            f"{name}: needs {introduced(kind)!r} while the device has {feature_level!r}; create it with a higher "
+            "feature_level_cap"
+        )
     supported = _listed(support(kind, feature_level, extensions=extensions))
     source, element = _check_tensor(struct.InputTensor, f"{name}: tensor 'InputTensor'", supported)
     target, _ = _check_tensor(struct.OutputTensor, f"{name}: tensor 'OutputTensor'", supported)

@@ -128,7 +128,9 @@ def DMLCalcBufferTensorSize(  # noqa: N802
     if not 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
         raise invalid_argument(f"DMLCalcBufferTensorSize: dimensionCount is {count}; it must be 1 to 8")
     if 0 in lengths:
-        raise invalid_argument(f"DMLCalcBufferTensorSize: sizes is {lengths}; no size may be 0")
+        raise invalid_argument(
+            f"DMLCalcBufferTensorSize: sizes is {lengths}; no size may be 0: a tensor without elements needs no buffer"
+        )
     return least_size(element.itemsize, lengths, steps)
 
 
