@@ -53,7 +53,6 @@ KERNELS = {
     "round_quads",
     "scan_blocks",
     "scan_carries",
-    "scan_elements",
     "scan_lookback",
     "scan_lookback_clear",
     "scan_repair",

@@ -59,7 +59,6 @@ def test_the_kernels() -> None:
         "scan_bands_exact",
         "scan_blocks",
         "scan_carries",
-        "scan_elements",
         "scan_lookback",
         "scan_lookback_clear",
         "scan_repair",

@@ -49,7 +49,7 @@ _NEAR = 8
 _TILES_TOGETHER = 8
 """Of a workgroup of scan_tiles, as TOGETHER of wgsl/scan_tiles.wgsl."""
 PROGRESS_WORDS = 100
-"""Words a slice that scan_slices.wgsl and scan_elements.wgsl keep between windows, besides one between phases."""
+"""Words a slice that scan_slices.wgsl keeps between windows, besides one between phases."""
 
 
 @dataclass(frozen=True)
@@ -248,6 +248,14 @@ def _progress_words(work: Work) -> int:
     return work.count if work.constants.get("phase") else 1
 
 
+def _ends_where_it_may(work: Work) -> bool:
+    """Whether a window of scan_slices begins with a run and ends with one or its slice, or is said to be inside one."""
+    begin, length = work.fields["first"] % RUN, work.length
+    if work.constants["inside_runs"]:
+        return begin + length <= RUN and work.constants["phase"] != 0
+    return begin == 0 and (work.fields["suspend"] == 0 or length % RUN == 0)
+
+
 def tile_slice_words(tiles: int) -> int:
     """Return the words of a slice's carries and of the records of its tiles, as lib/tile_state.wgsl has them."""
     return 16 + 12 * tiles
@@ -406,10 +414,18 @@ TABLE: Final[Mapping[str, Kernel]] = {
     ),
     "scan_slices": Kernel(
         slots=_RUNS,
-        constants={**_SCAN, "phase": range(3), "in_windows": _BOOL, "lanes": (8, 64), "lags": _BOOL},
+        constants={
+            **_SCAN,
+            "phase": range(3),
+            "in_windows": _BOOL,
+            "inside_runs": _BOOL,
+            "lanes": (8, 64),
+            "lags": _BOOL,
+        },
         workgroups=lambda w: ceil_div(w.count, w.constants["lanes"]),
         scratch_words=_progress_words,
         steps=lambda w: w.folds * w.length,
+        rule=_ends_where_it_may,
     ),
     "scan_bands": Kernel(
         slots=(*_TENSORS, "fours"),
@@ -439,14 +455,6 @@ TABLE: Final[Mapping[str, Kernel]] = {
         constants=_SCAN,
         workgroups=lambda w: ceil_div(w.count, 64),
         scratch_words=_column_words,
-        steps=lambda w: w.folds * w.length,
-    ),
-    "scan_elements": Kernel(
-        slots=_TENSORS,
-        accesses=_BY_ELEMENT,
-        constants={**_SCAN, "phase": (1, 2), "in_windows": (1,)},
-        workgroups=lambda w: ceil_div(w.count, 64),
-        scratch_words=_progress_words,
         steps=lambda w: w.folds * w.length,
     ),
     "scan_rows": Kernel(

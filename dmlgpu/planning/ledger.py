@@ -397,13 +397,6 @@ _ROWS: Final[Mapping[str, _Entry]] = {
         span=lambda w: min(TILE, w.length),
     ),
     "scan_suspects": _Entry(lanes=lambda _: 64, starts=None, words=lambda w: (w.count, 0), links=lambda _: 1),
-    "scan_elements": _Entry(
-        lanes=lambda _: 64,
-        starts=lambda w: _slices(64, w),
-        writes=lambda w: w.constants["phase"] != 1,
-        words=_progress,
-        ahead=lambda _: 1,
-    ),
     "scan_rows": _Entry(lanes=lambda _: 256, starts=_tiles, words=_carries, ahead=_of_tile),
     "scan_lookback_clear": _Entry(lanes=lambda _: 64, starts=None, words=_lookback_clear_words),
     "scan_lookback": _Entry(lanes=lambda _: 256, starts=_tiles, words=_lookback_words, ahead=_of_tile),

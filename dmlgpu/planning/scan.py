@@ -31,7 +31,7 @@ _WORD_BYTES = 4
 _LANES = 64
 _MAX_PROGRESS_BYTES = 32 * 2**20
 
-_MAX_SERIAL = {"slices": 2 * SPAN, "columns": SPAN, "loops": 2 * TILE, "elements": 4 * TILE}
+_MAX_SERIAL = {"slices": 2 * SPAN, "columns": SPAN, "loops": 2 * TILE}
 """Elements that one invocation works through in one dispatch. Mesa's software drivers end every loop of an invocation
 after 65,535 iterations, inner loops counted, and leave the rest of the results unwritten (docs/kernels.md): so it is
 fewer where rows, or the elements of a run, are gone through in loops."""
@@ -55,7 +55,7 @@ _INFINITIES: Final = {2: 0x7C00, 4: 0x7F800000, 8: 0x7FF00000}
 """The word that holds the sign, by bytes of an element."""
 
 _DIRECT, _CHECK, _WRITE = 0, 1, 2
-"""The phases of scan_slices.wgsl and scan_elements.wgsl."""
+"""The phases of scan_slices.wgsl."""
 
 
 class ScanPlanner(Planner):
@@ -218,30 +218,30 @@ class ScanPlanner(Planner):
     def _slices(self) -> Iterator[Pass]:
         """Yield passes with an invocation a slice: in two phases where what is written cannot be read again."""
         length, along = self.problem.axis.size, self.chunks[-1]
-        by_element = along < min(length, RUN)
+        inside_runs = along < min(length, RUN)
         if along < min(length, TILE):
             along = 2 ** (along.bit_length() - 1)  # windows inside a tile: as many as fill it
         way = "loops" if self._in_words else "columns" if self.problem.is_side_by_side else "slices"
-        along = min(along, _MAX_SERIAL["elements" if by_element else way])
+        along = min(along, _MAX_SERIAL[way])
         in_windows = along < length
         chunks = _cut(self.chunks, along)
         if in_windows:
             room = min(_MAX_PROGRESS_BYTES, self.limits.binding_bytes)
             chunks = _with_room(chunks, 1 + PROGRESS_WORDS, room)
         can_be_exceptional = not self.problem.is_exact and length > RUN
-        two_phases = can_be_exceptional and (self.in_place or by_element or (in_windows and along < TILE))
-        phases = (_CHECK, _WRITE) if two_phases else (_WRITE if by_element else _DIRECT,)
+        two_phases = can_be_exceptional and (self.in_place or inside_runs or (in_windows and along < TILE))
+        phases = (_CHECK, _WRITE) if two_phases else (_WRITE if inside_runs else _DIRECT,)
         if two_phases:
             self.why += "; what is written cannot be read again, so one phase checks and another writes"
         for _, members in groupby(self.windows(chunks), lambda bound: self._phase_group(bound, max(TILE, along))):
             together = list(members)
-            constants = {"in_windows": int(in_windows)}
+            constants = {"in_windows": int(in_windows), "inside_runs": int(inside_runs)}
             for phase in phases:
                 for bound in together:
                     yield self.make_pass(
-                        "scan_elements" if by_element else "scan_slices",
+                        "scan_slices",
                         bound,
-                        None if by_element else self._access(bound),
+                        self._access(bound),
                         constants={
                             **constants,
                             "phase": phase,

@@ -148,7 +148,8 @@ def write_local_memory(found: Mapping[str, Mapping[str, int]]) -> str:
         "# lives in memory; one that only constants index lives in registers.",
     ]
     for kernel, types in sorted(found.items()):
-        lines += ["", f"[{kernel}]", *(f"{json.dumps(name)} = {size}" for name, size in sorted(types.items()))]
+        table = kernel if kernel.isidentifier() else json.dumps(kernel)
+        lines += ["", f"[{table}]", *(f"{json.dumps(name)} = {size}" for name, size in sorted(types.items()))]
     return "\n".join(lines) + "\n"
 
 

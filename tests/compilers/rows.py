@@ -26,15 +26,16 @@ _LEAST_IS_WORST = {"waves"}
 
 
 def row_of(key: PipelineKey) -> tuple[str, str]:
-    """Return the kernel and the element type, or ANY for conversions."""
+    """Return the kernel and the element type, or ANY for conversions; windows inside runs, which are rare, apart."""
     slots, constants = dict(key.slots), dict(key.constants)
     if key.kernel == "convert":
         return key.kernel, ANY
     bits = 2 ** constants.get("input_log2_bits", 5)
     if "element" not in slots:
         return key.kernel, f"float{bits}"
+    kernel = f"{key.kernel}, inside runs" if constants.get("inside_runs") else key.kernel
     # What only reads and writes the state has integers of any width.
-    return key.kernel, _TYPES.get(slots["element"], f"int{bits}" if "input" in slots else "int8 to int32")
+    return kernel, _TYPES.get(slots["element"], f"int{bits}" if "input" in slots else "int8 to int32")
 
 
 def alike(key: PipelineKey, *constants: str) -> PipelineKey:

@@ -22,8 +22,8 @@ struct Params {
     mode: u32,                  // rounding mode: 0 half to even, 1 toward zero, 2 half away from zero
     zero: u32,                  // 0, unknown to the compiler
     carry_side: u32,            // of tiles: which of a slice's two carries the window begins with, 0 or 1
-    checked_first: u32,         // of scan_slices and scan_elements: elements of the slice before the first of the
-                                // windows that are checked together
+    checked_first: u32,         // of scan_slices: elements of the slice before the first of the windows that are
+                                // checked together
     turn_first: u32,            // of scan_repair: the first tile of its turn
     turn_tiles: u32,            // of scan_repair: the tiles of a turn
     after_lookback: u32,        // of scan_repair: 1, it follows scan_lookback

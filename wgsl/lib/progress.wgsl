@@ -69,22 +69,3 @@ fn close_tile(progress: ptr<function, Progress>, by_left_fold: bool) {
         begin_tile(progress, carry_on((*progress).carry, (*progress).p, (*progress).last));
     }
 }
-
-// Takes in element `i` of the tile. `is_continued`: the slice has elements before it.
-fn take_item(i: u32, is_continued: bool, item: Accumulator, progress: ptr<function, Progress>) {
-    if (i % FANOUT > 0u) {
-        (*progress).r = take((*progress).r, item);
-    } else {
-        (*progress).r = checked(item);
-    }
-    (*progress).last = (*progress).r;
-    if ((*progress).has_q) {
-        (*progress).last = combine((*progress).q, (*progress).r);
-    }
-    if (is_continued) {
-        (*progress).left = fold((*progress).left, item);
-    } else {
-        (*progress).left = item;
-    }
-    (*progress).excess = max((*progress).excess, excess((*progress).last));
-}

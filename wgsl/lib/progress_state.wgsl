@@ -1,18 +1,12 @@
 // The progress of slices in scratch memory, from one window to the next, and which tiles are exceptional.
 //
 // Word by word, the slices side by side. The checking passes and the writing passes each keep their own progress. The
-// checking passes tell the writing passes which tiles of the group of windows are exceptional.
+// checking passes tell the writing passes which tiles of the group of windows are exceptional. Needs
+// lib/slice_tile.wgsl.
 
 #import "lib/progress.wgsl"
 #import "lib/state.wgsl"
 #import "lib/accumulator_state.wgsl"
-
-// What a pass over a window does.
-const DIRECT = 0u;     // one pass: writes, and writes exceptional tiles again. Input and output must not share memory
-const CHECK = 1u;      // first of two: writes nothing
-const WRITE = 2u;      // second of two
-override phase: u32 = 0u;
-
 // Whether slices are cut into windows: software drivers go through what they then do, in any case.
 override in_windows: bool = true;
 
