@@ -163,21 +163,24 @@ def test_in_bands(device: Device, dtype: str, less: int, operator: str, monkeypa
 @pytest.mark.parametrize("operator", ["sum", "product"])
 @pytest.mark.parametrize(("dtype", "odd"), [("float16", 0), ("float16", 1), ("float32", 0), ("float64", 0)])
 def test_in_strips(device: Device, dtype: str, odd: int, operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whole, and in windows of a tile: a column goes on from what the second pass leaves, others from the first."""
-    columns = beside(9000, operator, dtype)
+    """Whole, and in windows of a tile: a column goes on from what the second pass leaves, others from the first.
+
+    The last window is a whole stretch of rows, which ends a tile, too.
+    """
+    columns = beside(2 * TILE + 1024, operator, dtype)
     columns = np.concatenate([columns] * -(-512 // columns.shape[1]), axis=1)
     columns = np.concatenate([columns, columns[:, : (columns.shape[1] + odd) % 2]], axis=1) if odd else columns
-    for elements in (columns.size, columns.shape[1] * TILE):
+    for x, elements in ((columns[:9000], columns.size), (columns, columns.shape[1] * TILE)):
         whole_strips = replace(device.limits.tuning, tile_columns=2**32)
         limits = replace(device.limits, software=False, dispatch_elements=elements, tuning=whole_strips)
         monkeypatch.setattr(device, "limits", limits)
-        layout = Layout.packed(columns.shape)
-        problem = scan_problem(dtypes.by_dtype(columns.dtype), Operator(operator), layout, layout, axis=0)
+        layout = Layout.packed(x.shape)
+        problem = scan_problem(dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, axis=0)
         passes = plan_problem(problem, replace(device.limits, float64=True)).passes
         assert {one.pipeline.kernel for one in passes} == {"scan_strips", "scan_suspects"}
         assert len(passes) == (2 if elements == columns.size else 6)
-        check_scan(device, columns, operator, 0)
-        check_scan(device, columns, operator, 0, exclusive=True, reverse=True)
+        check_scan(device, x, operator, 0)
+        check_scan(device, x, operator, 0, exclusive=True, reverse=True)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

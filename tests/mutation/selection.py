@@ -94,6 +94,7 @@ def _own(device: Device) -> Iterator[_Choice]:
     yield from _many_short()
     yield from _blocks()
     yield from _unaligned_strips()
+    yield from _exceptional_strips()
     yield from _strip_tiles()
     yield from _surplus()
     yield from _far_apart()
@@ -426,7 +427,8 @@ def _unaligned_strips() -> Iterator[_Choice]:
         for placement in (PACKED, OUTPUT_FIRST, *([] if dtype == "float16" else [_IN_PLACE])):
             yield own_scan("numbers", dtype, "sum", shape, axis, "strips", both=both, placement=placement), {}
         yield own_scan("numbers", dtype, "product", shape, axis, "strips", both=both), {"binding_bytes": 4096}
-    for dtype, width in (("uint8", 16_387), ("float16", 8195)):
+    wide = (("uint8", 16_387), ("uint8", 16_400), ("float16", 8195), ("float32", 4100), ("int32", 4097))
+    for dtype, width in wide:  # an invocation has one cell of a row; the last strip is not full
         yield own_scan("numbers", dtype, "sum", (20, width), 0, "strips"), {}
     placements = ("offset-to-padded", "padded-to-offset", "offset-in-place", "padded-in-place", "reversed-to-offset")
     for placement, width in product(placements, (63, 64, 68)):
@@ -434,6 +436,14 @@ def _unaligned_strips() -> Iterator[_Choice]:
             yield parse(f"sum.int8.3x40x{width}.axis1.{order}.{placement}.strips.plain"), {}
             if "in-place" not in placement:
                 yield parse(f"sum.float16.3x40x{width}.axis1.{order}.{placement}.strips.special"), {}
+
+
+def _exceptional_strips() -> Iterator[_Choice]:
+    """Columns of strips, some with exceptional tiles, whole and in windows of a tile; the last of whole stretches."""
+    for dtype, operator, both in product(("float32", "float16", "float64"), _OPERATORS, (False, True)):
+        for length in (9000, 2 * TILE + 1024):
+            case = own_scan("beside", dtype, operator, (length, 320), 0, "strips", both=both)
+            yield from ((case, changes) for changes in ({}, {"dispatch_elements": case.shape[1] * TILE}))
 
 
 def _strip_tiles() -> Iterator[_Choice]:
