@@ -87,7 +87,7 @@ def scans() -> Iterator[Case]:
                 if name in ("uint8", "float32"):
                     yield Case(f"{name} rows {kernel} {unit} in place", problem, GPU, True, kernel)
                     yield Case(f"{name} rows {kernel} {unit} apart", apart, GPU, True, kernel)
-                if name in ("float32", "float64"):
+                if name in ("float32", "float64") or element.itemsize < 4:
                     yield Case(f"{name} rows {kernel} {unit} software", problem, SOFTWARE, kernel=kernel)
             many = to_the_end((2**19, 24), 0, element.itemsize, element.itemsize)
             down = to_the_end((40, 3), 0, element.itemsize, element.itemsize)
@@ -130,6 +130,8 @@ def scans() -> Iterator[Case]:
                 yield Case(f"{name} tiles of strips", problem, replace(GPU, float64=True), kernel="strip_tiles")
             yield Case(f"{name} tiles of strips in place", problem, GPU, True, "strip_tiles")
         # Single runs, which are packed on software devices, and windows inside tiles and runs.
+        short = to_the_end((3, 11), 0, element.itemsize, element.itemsize)
+        yield Case(f"{name} short", scan_problem(element, Operator.SUM, short, short, axis=1), SOFTWARE)
         packed = Layout.packed((2**28 // 3, 3))
         yield Case(f"{name} packed", scan_problem(element, Operator.SUM, packed, packed, axis=1), SOFTWARE)
         for length in (3, 90):

@@ -83,6 +83,10 @@ def cases() -> list[Case]:
         # What a run has besides is loaded again, which shows in words only where elements do not share them.
         apart = by_name(name).itemsize >= 4
         found += [Case(f"{name} inside runs", scan(name, (64, 32), 1), chunks=(64, 8), sectors=apart)]
+        # Elements of less than a word begin anywhere in one; slices that share a word have it twice.
+        for way, (slices, length) in (("slices", (96, 61)), ("serial", (3, 2 * TILE + 61)), ("slices", (96, 11))):
+            odd = scan(name, (slices, length), 1, strides=(length + 6, 1))
+            found += [Case(f"{name} odd {way} of {length}", odd, SOFTWARE, way, sectors=False)]
         found += [Case(f"{name} packed", scan(name, (2**16 // 3 + 3, 3), 1), SOFTWARE, sectors=False)]
         found += [Case(f"{name} bands", scan(name, (320, 2048 if name == "uint8" else 512), 0), FAR)]
         odd_bands = Case(f"{name} odd bands", scan(name, (320, 1003), 0), FAR, sectors=False)

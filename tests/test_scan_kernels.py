@@ -461,6 +461,25 @@ UNALIGNED_STRIPS = {
 """Rows that begin inside a word, each at another place of one, and cells of 1 to 4 columns at their ends."""
 
 
+@pytest.mark.combinations
+@pytest.mark.parametrize("length", [*range(1, 34), 61, 250, 2 * 4096 + 27])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float16"])
+def test_unaligned_runs(device: Device, dtype: str, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On software drivers, rows of narrow elements that begin anywhere in a word, of which neighbours have a part."""
+    monkeypatch.setattr(device, "limits", changed(device.limits, software=True))
+    sizes, element = (37 if length < 4096 else 5, length), dtypes.by_name(dtype)
+    for operator, gap in product(("sum", "product"), range(4)):
+        x = numbers(sizes, dtype, operator, seed=gap)
+        target = Layout(sizes, (length + gap, 1), offset=gap)
+        for source, kernel in product((target, Layout.packed(sizes, offset=gap + 1)), ("slices", "serial")):
+            problem = scan_problem(element, Operator(operator), source, target, 1)
+            one = plan_problem(problem, device.limits, kernel=kernel, one_buffer=source is target).passes[0]
+            slots = dict(one.pipeline.slots)
+            is_whole = all(n * element.itemsize % 16 == 0 for n in (gap, length)) and source is target
+            assert slots["reads"] == slots["writes"] == ("quads" if is_whole else "packed")
+            check_scan(device, x, operator, 1, source=source, target=target, kernel=kernel, exclusive=gap % 2 == 1)
+
+
 def of_whole_strips(limits: Limits) -> Limits:
     """Return limits of a GPU that takes no tiles of strips, however few these are."""
     return replace(limits, software=False, tuning=replace(limits.tuning, tile_columns=2**32))

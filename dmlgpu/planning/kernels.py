@@ -65,6 +65,7 @@ ACCESS: Final = {
     "packed": Access("packed", {"reads": "strided", "writes": "strided"}, (3, 4)),
     "words": Access("words", {"reads": "strided", "writes": "strided"}, (5, 6)),
     "quads": Access("quads", {"reads": "quads", "writes": "quads", "vector": "quads"}, range(3, 7)),
+    "unaligned runs": Access("packed", {"reads": "packed", "writes": "packed"}, (3, 4)),
     "cells of words": Access("words", {"cells": "words"}, (3, 4, 5)),
     "cells of halves": Access("words", {"cells": "halves"}, (4,)),
     "cells of unaligned words": Access("packed", {"cells": "unaligned"}, (3, 4)),
@@ -134,6 +135,11 @@ class Work:
         """Whether it is strips or bands whose words begin anywhere in words of memory."""
         is_strips = self.slots.get("cells", "").startswith("unaligned")
         return is_strips or "packed" in (self.slots.get("fours"), self.slots.get("vector"))
+
+    @property
+    def has_unaligned_runs(self) -> bool:
+        """Whether an invocation has runs whose words begin anywhere in words of memory."""
+        return self.slots.get("reads") == "packed"
 
     @property
     def all_tiles(self) -> int:
@@ -216,7 +222,7 @@ class Kernel:
     scratch_words: _Count = lambda _: 0
     constants: Mapping[str, Container[int]] = field(default_factory=dict)
     optional: Mapping[str, Container[int]] = field(default_factory=dict)
-    accesses: tuple[str, ...] = ("packed", "words", "quads")
+    accesses: tuple[str, ...] = ("packed", "words", "quads", "unaligned runs")
     pieces: Mapping[str, Container[str]] = field(default_factory=dict)
     rule: Callable[[Work], bool] = lambda _: True
 

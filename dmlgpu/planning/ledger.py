@@ -302,12 +302,7 @@ def _row_words(one: Pass, tensor: str) -> tuple[int, int]:
         own = width = work.constants["lanes"] * in_word
     dims = zip(params["sizes"].tolist(), params[f"{tensor}_strides"].tolist(), strict=True)
     along = (work.length, int(params[f"{tensor}_axis_stride"]))
-    # How many rows begin at which place of a word.
-    rows: dict[int, int] = {int(params[f"{tensor}_offset"]) % in_word: 1}
-    for size, stride in [along, *list(dims)[1 : work.fields["rank"]]]:
-        before, rows = rows, defaultdict[int, int](int)
-        for (begin, times), i in product(before.items(), range(min(size, in_word))):
-            rows[(begin + i * stride) % in_word] += times * ceil_div(size - i, in_word)
+    rows = _beginnings(int(params[f"{tensor}_offset"]), [along, *list(dims)[1 : work.fields["rank"]]], in_word)
     found = shared = 0
     for begin, times in rows.items():
         for elements, strips in ((width, across // width), (across % width, 1)):
@@ -317,6 +312,42 @@ def _row_words(one: Pass, tensor: str) -> tuple[int, int]:
             if elements:
                 found, shared = found + times * strips * words, shared + times * strips * of_others
     return found, shared
+
+
+def _run_words(one: Pass, tensor: str) -> tuple[int, int]:
+    """Return the same of slices whose runs begin anywhere: each run has a part of the words at its ends.
+
+    A word in which one invocation's tile ends and another's begins counts for both; that of slices without a gap
+    between them once.
+    """
+    work, params = Work.of(one), one.params
+    in_word = 32 >> work.constants[f"{tensor}_log2_bits"]
+    dims = list(zip(params["sizes"].tolist(), params[f"{tensor}_strides"].tolist(), strict=True))[: work.fields["rank"]]
+    offset = int(params[f"{tensor}_offset"])
+    tiles = work.tiles if one.pipeline.kernel.startswith("scan_serial") else 1
+    last = work.length - (tiles - 1) * TILE
+    found = shared = 0
+    for begin, times in _beginnings(offset, dims, in_word).items():
+        for length, parts in ((TILE, tiles - 1), (last, 1)):
+            end = begin + length
+            inner = (ceil_div(length, RUN) - 1) * (begin > 0)
+            found += times * parts * ceil_div(end, in_word)
+            shared += times * parts * min(ceil_div(end, in_word), (begin > 0) + (end % in_word > 0) + inner)
+    if dims and dims[0][1] == work.length:  # all but the last of a row have a neighbour
+        others = _beginnings(offset, [(dims[0][0] - 1, work.length), *dims[1:]], in_word)
+        both = sum(times for begin, times in others.items() if (begin + work.length) % in_word)
+        found, shared = found - both, shared - both
+    return found, shared
+
+
+def _beginnings(offset: int, dims: Sequence[tuple[int, int]], in_word: int) -> dict[int, int]:
+    """Return how many of all places of these sizes and strides are at which element of a word."""
+    found: dict[int, int] = {offset % in_word: 1}
+    for size, stride in dims:
+        before, found = found, defaultdict[int, int](int)
+        for (begin, times), i in product(before.items(), range(min(size, in_word))):
+            found[(begin + i * stride) % in_word] += times * ceil_div(size - i, in_word)
+    return found
 
 
 def _strip_words(work: Work) -> tuple[int, int]:
@@ -445,9 +476,10 @@ def figures_of(one: Pass) -> Figures:
 
 def _bytes_of_tensors(one: Pass, row: _Entry, work: Work) -> tuple[int, int]:
     """Return the bytes of tensors that a pass reads and writes, those among them that others have a part of, too."""
-    if work.is_unaligned:
-        words, shared = _row_words(one, "output")
-        read = _WORD_BYTES * row.reads(work) * _row_words(one, "input")[0]
+    if work.is_unaligned or work.has_unaligned_runs:
+        words_of = _row_words if work.is_unaligned else _run_words
+        words, shared = words_of(one, "output")
+        read = _WORD_BYTES * row.reads(work) * words_of(one, "input")[0]
         written, put_in = (_WORD_BYTES * row.writes(work) * n for n in (words, shared))
     else:
         itemsizes = [1 << work.constants[f"{tensor}_log2_bits"] >> 3 for tensor in ("input", "output")]
@@ -520,8 +552,8 @@ class _Surroundings:
         slots, itemsize = self.work.slots, 1 << self.work.constants[f"{tensor}_log2_bits"] >> 3
         unit = _VECTORS.get(slots["output"], _WORD_BYTES)
         across = _across(self.work)
-        # By vectors along the slice, by an element, or by adjacent slices.
-        step = QUAD_BYTES // itemsize if unit == QUAD_BYTES and across == 1 else 1
+        # By vectors or words along the slice, by an element, or by adjacent slices.
+        step = unit // itemsize if (unit == QUAD_BYTES and across == 1) or self.work.has_unaligned_runs else 1
         nbytes = across * step * itemsize
         along = _stored_at_once(self.work) if tensor == "output" else 1
         nbytes *= along

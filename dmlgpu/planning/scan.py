@@ -191,7 +191,7 @@ class ScanPlanner(Planner):
         portions = bound.window.slices if slice_length else 0
         lanes, times = self._policy.portions_of_short(self.problem, portions)
         constants = {"slice_length": slice_length, "runs": 0, "lanes": lanes, "together": times}
-        return self.make_pass("scan_short", bound, self._access(bound), constants=constants)
+        return self.make_pass("scan_short", bound, self._access_of_runs(bound), constants=constants)
 
     @property
     def _is_decreasing(self) -> bool:
@@ -241,7 +241,7 @@ class ScanPlanner(Planner):
                     yield self.make_pass(
                         "scan_slices",
                         bound,
-                        self._access(bound),
+                        self._access_of_runs(bound),
                         constants={
                             **constants,
                             "phase": phase,
@@ -276,7 +276,7 @@ class ScanPlanner(Planner):
         chunks = self._with_state(self.chunks, tile_slice_words(tiles))
         for bound in self.windows(chunks):
             fields = {"carry_side": bound.window.first // chunks[-1] % 2}
-            access = self._access(bound)
+            access = self._access_of_runs(bound)
             yield self.make_pass("scan_serial_totals", bound, access, fields=fields)
             yield self.make_pass("scan_carries", bound, fields=fields)
             yield from self._repairs(bound, fields, together=False)
@@ -353,6 +353,12 @@ class ScanPlanner(Planner):
         axis, itemsize = bound.window.axis, self.problem.element.itemsize
         is_whole = axis.input_stride == axis.output_stride == 1 and axis.size * itemsize % QUAD_BYTES == 0
         return "quads" if is_whole and bound.is_aligned(QUAD_BYTES, bound.window.batch) else None
+
+    def _access_of_runs(self, bound: BoundWindow) -> str | None:
+        """Return the same where an invocation has its runs for itself: those of narrow elements at any place."""
+        axis = bound.window.axis
+        is_packed = axis.input_stride == axis.output_stride == 1 and self.problem.element.itemsize < _WORD_BYTES
+        return self._access(bound) or ("unaligned runs" if is_packed and self._policy.unaligned_runs else None)
 
     def _tile_of(self, access: str | None) -> dict[str, str]:
         """Return the piece for a tile of kernels for GPUs: neighbours read neighbours, vectors where runs have them.

@@ -94,6 +94,8 @@ class GpuPolicy:
     """The ways to scan that are ever taken."""
     copy_stride = 64
     """Vectors between those of an invocation, in kernels that only move them: neighbours read neighbours."""
+    unaligned_runs: ClassVar[bool] = False
+    """Whether an invocation reads and writes its runs of elements of 8 or 16 bits as words, wherever these begin."""
 
     @property
     def tuning(self) -> Tuning:
@@ -194,6 +196,7 @@ class SoftwarePolicy(GpuPolicy):
 
     kernels: ClassVar[tuple[str, ...]] = ("slices", "serial")
     copy_stride = 1
+    unaligned_runs = True
 
     @property
     def _traits(self) -> SoftwareTraits:

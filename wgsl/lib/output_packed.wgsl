@@ -18,15 +18,20 @@ fn put_whole_word(index: u32, bits: u32) {
     atomicStore(&output_units[index], bits);
 }
 
-// Puts the bits of `mask` into a word. No other invocation changes these.
-fn put_bits(index: u32, bits: u32, mask: u32) {
-    if (mask == 0xffffffffu) {
-        put_whole_word(index, bits);
-        return;
-    }
+// Puts the bits of `mask` into a word of which other invocations have a part. None of them changes these.
+fn change_bits(index: u32, bits: u32, mask: u32) {
     let changed = (output_unit(index) ^ bits) & mask;
     if (changed != 0u) {
         atomicXor(&output_units[index], changed);
+    }
+}
+
+// The same, or puts a whole word.
+fn put_bits(index: u32, bits: u32, mask: u32) {
+    if (mask == 0xffffffffu) {
+        put_whole_word(index, bits);
+    } else {
+        change_bits(index, bits, mask);
     }
 }
 
