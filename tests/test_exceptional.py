@@ -120,6 +120,13 @@ def beside(length: int, operator: str, dtype: str) -> NDArray[Any]:
     return np.ascontiguousarray(rows.T)
 
 
+def late(length: int, operator: str, dtype: str) -> NDArray[Any]:
+    """Return slices along the first axis, of which some have an infinity in the fourth tile and nothing else."""
+    x = numbers((length, 40), dtype, operator)
+    x[3 * TILE + 7, ::3] = np.inf
+    return x
+
+
 def halves(length: int) -> NDArray[np.float16]:
     """Return slices along the first axis. A run in the first tile and one in the last, which is not full, overflow in
     float32 by themselves; the products up to them do not.
@@ -181,6 +188,20 @@ def test_in_strips(device: Device, dtype: str, odd: int, operator: str, monkeypa
         assert len(passes) == (2 if elements == columns.size else 6)
         check_scan(device, x, operator, 0)
         check_scan(device, x, operator, 0, exclusive=True, reverse=True)
+
+
+@pytest.mark.parametrize("operator", ["sum", "product"])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_a_later_tile_of_a_window_of_strips(
+    device: Device, dtype: str, operator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second pass begins with that tile, from its carry, and not with the window."""
+    columns = late(4 * TILE + 100, operator, dtype)
+    monkeypatch.setattr(device, "limits", replace(device.limits, dispatch_elements=2 * TILE * columns.shape[1]))
+    element, layout = dtypes.by_name(dtype), Layout.packed(columns.shape)
+    plan = plan_problem(scan_problem(element, Operator(operator), layout, layout, 0), device.limits, kernel="strips")
+    assert [int(one.params["first"]) for one in plan.passes] == [0, 0, 2 * TILE, 2 * TILE, 4 * TILE, 4 * TILE]
+    check_scan(device, columns, operator, 0, kernel="strips")
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
