@@ -99,7 +99,7 @@ class TestSuite:
                     sorts.add((one.pipeline.kernel, slots["input"]))
                     sorts.add((one.pipeline.kernel, constants["flat"]))
                     sorts.add((element, slots["reads"]))
-        assert len(pipelines) < 450  # two cores compile 420 with lavapipe in 42 s
+        assert len(pipelines) < 470  # with 455 of lavapipe, `dmlgpu verify` takes 36 s on two cores and no cache
         float64 = "f64" if limits.float64 else "f64_words"
         formats = [("f16", 4), ("f32", 5), (float64, 6), ("int", 3), ("int", 4), ("int", 5), ("int64", 6)]
         four_passes = ["scan_lookback", "scan_tiles", "scan_serial_totals", "scan_serial_tiles"]
