@@ -444,7 +444,7 @@ def _exceptional_strips() -> Iterator[_Choice]:
         for length in (9000, 2 * TILE + 1024):
             case = own_scan("beside", dtype, operator, (length, 320), 0, "strips", both=both)
             yield from ((case, changes) for changes in ({}, {"dispatch_elements": case.shape[1] * TILE}))
-        case = own_scan("late", dtype, operator, (4 * TILE + 100, 40), 0, "strips", both=both)
+        case = own_scan("late", dtype, operator, (6 * TILE + 100, 40), 0, "strips", both=both)
         yield case, {"dispatch_elements": 2 * case.shape[1] * TILE}  # not the first tile of a window
 
 
