@@ -94,6 +94,7 @@ def _own(device: Device) -> Iterator[_Choice]:
     yield from _many_short()
     yield from _blocks()
     yield from _unaligned_strips()
+    yield from _unaligned_runs()
     yield from _exceptional_strips()
     yield from _strip_tiles()
     yield from _surplus()
@@ -436,6 +437,15 @@ def _unaligned_strips() -> Iterator[_Choice]:
             yield parse(f"sum.int8.3x40x{width}.axis1.{order}.{placement}.strips.plain"), {}
             if "in-place" not in placement:
                 yield parse(f"sum.float16.3x40x{width}.axis1.{order}.{placement}.strips.special"), {}
+
+
+def _unaligned_runs() -> Iterator[_Choice]:
+    """Rows of narrow elements that begin anywhere in a word, and whose last runs have any number of elements."""
+    for dtype, length in product(("uint8", "int16", "float16"), range(1, 33)):
+        for gap in (0, 1):
+            placement = Placement("packed", "to", "padded") if gap else _IN_PLACE
+            case = own_scan("numbers", dtype, "sum", (19, length), 1, "slices", exclusive=True, placement=placement)
+            yield case, {"software": True}
 
 
 def _exceptional_strips() -> Iterator[_Choice]:
