@@ -101,6 +101,13 @@ print(int(peak) * 1024)
 """
 
 
+@pytest.fixture
+def one_arena(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have processes take all memory from one place: a driver's threads have places of their own, of tens of MiB."""
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
+
+
+@pytest.mark.usefixtures("one_arena")
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems count in other ways")
 @pytest.mark.parametrize("shape", [(1 << 24,), (1 << 21, 8), (16_384, 1024)], ids=str)
 def test_the_memory_stays_below_its_limit(tmp_path: Path, shape: tuple[int, ...]) -> None:
@@ -511,6 +518,7 @@ def test_an_error_while_the_size_is_estimated_is_said(run: Run, monkeypatch: pyt
 
 
 @pytest.mark.combinations
+@pytest.mark.usefixtures("one_arena")
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems count in other ways")
 @pytest.mark.parametrize("kind", ["npz", "parquet", "csv"])
 def test_the_memory_stays_below_its_limit_in_other_formats(tmp_path: Path, kind: str) -> None:
@@ -535,6 +543,7 @@ def test_the_memory_stays_below_its_limit_in_other_formats(tmp_path: Path, kind:
     assert peaks[1] - peaks[0] <= (32 << 20) + pages
 
 
+@pytest.mark.usefixtures("one_arena")
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems count in other ways")
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_a_small_file_of_many_rows_goes_block_by_block(tmp_path: Path, kind: str) -> None:
