@@ -324,7 +324,7 @@ def _run_words(one: Pass, tensor: str) -> tuple[int, int]:
     in_word = 32 >> work.constants[f"{tensor}_log2_bits"]
     dims = list(zip(params["sizes"].tolist(), params[f"{tensor}_strides"].tolist(), strict=True))[: work.fields["rank"]]
     offset = int(params[f"{tensor}_offset"])
-    tiles = work.tiles if one.pipeline.kernel.startswith("scan_serial") else 1
+    tiles = work.tiles if _ROWS[one.pipeline.kernel].starts is _serial_tiles else 1
     last = work.length - (tiles - 1) * TILE
     found = shared = 0
     for begin, times in _beginnings(offset, dims, in_word).items():
