@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             rows, missed = rows + 1, missed + (not holds)
             if holds and arguments.missed:
                 continue
-            kernels = ", ".join(dict.fromkeys(one.kernel for one in found.passes))
+            kernels = ", ".join(dict.fromkeys(one.kernel for one in found.repeated))
             cells = " | ".join(map(str, figures))
             print(f"| {dtype} {shape_text(shape)}, {axis} | {kernels} | {cells} | {'yes' if holds else 'no'} |")
     print(f"\n{rows - missed} of {rows} rows hold all their goals.")

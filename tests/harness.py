@@ -48,7 +48,7 @@ def without_repairs(plan: Plan, *, at_once: bool = False) -> Plan:
     for one in plan.passes:
         if one.pipeline.kernel == "scan_lookback" and not at_once:
             passes += [replace(one, grid=(1, 1, 1))] * math.prod(one.grid)
-        elif one.pipeline.kernel not in ("scan_repair", "scan_tiles", "scan_suspects"):
+        elif one.only_clears or one.pipeline.kernel not in ("scan_repair", "scan_tiles", "scan_suspects"):
             passes.append(one)
     return Plan(tuple(passes), plan.state_bytes)
 
@@ -94,7 +94,7 @@ def run_without(posts: Posts, device: Device, plan: Plan, source: Any, target: A
     of_tile = halves if is_exact else prefix + 3 * halves * exclusive
     of_span = prefix + halves + 1 + (0 if is_exact else halves * exclusive)
     ticket = 16 + 12 * tiles
-    first_tile = ticket + LOOKBACK_HEADER_WORDS
+    first_tile = ticket + LOOKBACK_HEADER_WORDS + (0 if is_exact else 1)
     first_span = first_tile + tiles * of_tile
     tile = tiles - 1 - posts.more
     span = tile * TILE // SPAN

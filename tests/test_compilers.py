@@ -54,7 +54,6 @@ KERNELS = {
     "scan_blocks",
     "scan_carries",
     "scan_lookback",
-    "scan_lookback_clear",
     "scan_repair",
     "scan_rows",
     "scan_serial_totals",
@@ -194,7 +193,7 @@ def test_the_pipelines_of_gpus() -> None:
     keys = gpu_pipelines()
     assert {key.kernel for key in keys} == KERNELS
     pieces = {"int", "int64", "f16", "f32", "f32_compensated", "f64", "f64_words", "max", "max64"}
-    others = {"convert", "round", "round_quads", "scan_blocks", "scan_lookback_clear"}
+    others = {"convert", "round", "round_quads", "scan_blocks"}
     others |= {"scan_strips", "scan_strip_totals", "scan_carries", "scan_strip_tiles"}
     of_floats, of_maxima = {"scan_repair", "scan_suspects"}, {"max", "max64"}
     for kernel in KERNELS - others - of_floats:

@@ -879,7 +879,7 @@ def test_plans_of_pieces(limits: Limits, side_by_side: bool, slices: int, tiles:
         (GPU, "int8", 5001, {"scan_strips"}),
         (GPU, "int8", 1021, {"scan_strip_totals", "scan_carries", "scan_strip_tiles"}),
         (GPU, "float32", 200, {"scan_strip_totals", "scan_carries", "scan_strip_tiles", "scan_repair", "scan_tiles"}),
-        (GPU, "float32", 100, {"scan_lookback_clear", "scan_lookback", "scan_repair", "scan_tiles"}),
+        (GPU, "float32", 100, {"scan_lookback", "scan_repair", "scan_tiles"}),
     ],
 )
 def test_pieces_of_many_columns_have_the_kernels_of_columns(

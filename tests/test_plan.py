@@ -94,14 +94,13 @@ def test_a_whole_problem_that_fits_is_one_window() -> None:
     n = 2**25
     plan = plan_problem(packed_scan((n,), 0), Limits(binding_bytes=4 * n))
     assert list(dict.fromkeys(kernels(plan.passes))) == [
-        "scan_lookback_clear",
+        "scan_tiles",
         "scan_lookback",
         "scan_repair",
-        "scan_tiles",
     ]
-    assert kernels(plan.passes).count("scan_tiles") == 1
+    assert [one.only_clears for one in plan.passes if one.pipeline.kernel == "scan_tiles"] == [True, False]
     more = plan_problem(packed_scan((n + 1,), 0), Limits(binding_bytes=4 * n))
-    assert kernels(more.passes).count("scan_tiles") > 1
+    assert kernels(more.passes).count("scan_tiles") > 2
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ def test_a_whole_problem_that_fits_is_one_window() -> None:
         ((1000, 511), 0, ["scan_rows"]),
         ((1000, 10), 0, ["scan_rows"]),
         ((256, 5000), 1, ["scan_rows"]),
-        ((255, 5000), 1, ["scan_lookback_clear", "scan_lookback", "scan_repair", "scan_tiles"]),
+        ((255, 5000), 1, ["scan_tiles", "scan_lookback", "scan_repair", "scan_tiles"]),
     ],
 )
 def test_the_kernels_for_a_shape(sizes: tuple[int, ...], axis: int, expected: list[str]) -> None:
@@ -153,7 +152,7 @@ def test_tiles_of_few_columns(sizes: tuple[int, int], dtype: str, in_place: bool
     passes = plan_problem(packed_scan(sizes, 0, dtype), Limits(), one_buffer=in_place).passes
     is_float = dtype.startswith("float")
     strips = ["scan_strip_totals", "scan_carries", "scan_strip_tiles", *["scan_repair", "scan_tiles"] * is_float]
-    look_back = ["scan_lookback_clear", "scan_lookback", *["scan_repair"] * is_float, "scan_tiles"]
+    look_back = ["scan_tiles", "scan_lookback", *["scan_repair"] * is_float, "scan_tiles"]
     assert kernels(passes) == {"strips": strips, "lookback": look_back, "rows": ["scan_rows"]}[expected]
     if expected == "strips":
         workgroups = {one.pipeline.kernel: math.prod(one.grid) for one in passes}
@@ -162,7 +161,7 @@ def test_tiles_of_few_columns(sizes: tuple[int, int], dtype: str, in_place: bool
 
 def test_tuning_says_how_few_columns_are_worth_tiles_of_strips() -> None:
     problem = packed_scan((2**16, 64), 0)
-    for columns, expected in ((64, "scan_strip_totals"), (65, "scan_lookback_clear")):
+    for columns, expected in ((64, "scan_strip_totals"), (65, "scan_tiles")):
         passes = plan_problem(problem, Limits(tuning=Tuning(tile_columns=columns))).passes
         assert kernels(passes)[0] == expected
 
@@ -180,7 +179,7 @@ def test_decreasing_scans_take_blocks_where_increasing_ones_do(offset: int, leng
 
 
 def test_integers_have_nothing_to_repair() -> None:
-    expected = ["scan_lookback_clear", "scan_lookback", "scan_tiles"]
+    expected = ["scan_tiles", "scan_lookback", "scan_tiles"]
     assert kernels(plan_problem(packed_scan((5, 5000), 1, "int32"), Limits()).passes) == expected
 
 
@@ -731,7 +730,7 @@ def test_runs_are_read_16_bytes_at_a_time_where_they_are_aligned(
 def test_slices_of_one_tile_need_no_scratch() -> None:
     assert plan_problem(packed_scan((100, 4096), 1), Limits()).scratch_bytes == 0
     assert plan_problem(packed_scan((100, 4097), 1), Limits()).state_bytes == 4 * (
-        2 + 100 * (16 + (12 + 4) * 2 + 7 * 2)
+        2 + 100 * (16 + 1 + (12 + 4) * 2 + 7 * 2)
     )
 
 
@@ -819,7 +818,7 @@ def test_every_pass_keeps_to_the_limits(
     buffer_size = -(-(offset + layout.count) * itemsize // 4) * 4
     for one in plan.passes:
         assert all(1 <= size <= limits.workgroups for size in one.grid)
-        of_state = one.pipeline.kernel in ("scan_carries", "scan_lookback_clear")
+        of_state = one.pipeline.kernel == "scan_carries"
         assert (one.output is None) == of_state
         assert (one.input is None) == (one_buffer or of_state)  # in place
         for part in filter(None, (one.input, one.output)):

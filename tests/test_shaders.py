@@ -60,7 +60,6 @@ def test_the_kernels() -> None:
         "scan_blocks",
         "scan_carries",
         "scan_lookback",
-        "scan_lookback_clear",
         "scan_repair",
         "scan_rows",
         "scan_serial_tiles",

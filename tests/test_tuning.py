@@ -81,7 +81,7 @@ class TestBits:
             plan_problem(QUESTIONS[1].problem(64, Limits()), Limits(tuning=Tuning(many_rows=many))).passes[0]
             for many in (64, 65)
         ]
-        assert [one.pipeline.kernel for one in found] == ["scan_rows", "scan_lookback_clear"]
+        assert [one.pipeline.kernel for one in found] == ["scan_rows", "scan_tiles"]
         assert "64 slices, at least 64" in found[0].why
 
     @pytest.mark.parametrize("value", [-1, 2**32 + 1, 1.5, True, "256", None])

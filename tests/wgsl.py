@@ -700,6 +700,12 @@ class _Translator:
             shared = self.take()
             self.take(")")
             return f"m.uniform({shared!r})"
+        if name == "arrayLength":
+            self.take("(")
+            self.take("&")
+            storage = self.take()
+            self.take(")")
+            return f"m.sizes[{storage!r}] // {self.storage[storage]}"
         if name in self.aliases:
             return self.construct((name,))
         values = self.arguments()

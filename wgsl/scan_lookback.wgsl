@@ -5,7 +5,7 @@
 // from the nearest known prefix on, left to right as the canonical order has it. A tile is written only if neither it
 // nor any before it may be exceptional. Others are left to scan_repair and scan_tiles.
 // Grid: one workgroup of 256 invocations for each tile, in the order of tickets.
-// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state (scan_lookback_clear).
+// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state, zero where scan_tiles clears it.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, patience; withhold_every in tests.
 // Bytes moved: one read and one write an element; some 200 bytes a tile.
 
@@ -72,8 +72,8 @@ fn settle(at: Position) {
         before_tile = result_before(at);
     }
     is_written = u32(is_safe && !is_missing());
-    if (is_written == 0u) {
-        atomicMin(&state[slice_word(at.slice) + SUSPECT], at.tile);
+    if (EXCEPTIONS && is_written == 0u) {
+        atomicMax(&state[left_word(at.slice)], NO_TILE - at.tile);
     }
     if (at.is_last && !is_withheld(ticket_of(at))) {
         let word = span_record(at.slice, at.span);

@@ -67,7 +67,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         return;
     }
     if (lane == 0u) {
-        finds_bases = u32(params.after_lookback == 1u && params.turn_first == 0u && is_left(slice));
+        finds_bases = 0u;
+        if (params.lookback == BEHIND_LOOKBACK && params.turn_first == 0u) {
+            finds_bases = u32(is_left(slice));
+            set_state_word(slice_word(slice) + SUSPECT, NO_TILE);
+        }
     }
     if (workgroupUniformLoad(&finds_bases) == 1u) {
         find_bases(lane, slice);

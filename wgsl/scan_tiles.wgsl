@@ -1,11 +1,14 @@
 // Scans the tiles that scan_lookback or scan_strip_tiles has left, except those that scan_repair has written.
 //
+// Behind scan_lookback it also clears what that hands from workgroup to workgroup, for the next time. Where scratch
+// memory may hold anything else, it runs before as well, and does nothing but that.
 // Grid: one workgroup of 256 invocations for each 8 tiles, one after the other, as mostly none is left; one invocation
 // for each run of 16 elements.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: of floats what scan_repair left;
 // of integers the totals of scan_lookback, and the carry after the window if its last tile is left.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
-// Bytes moved: 4 for each tile on ordinary data; else a read and a write for each element of tiles that are left.
+// Bytes moved: 4 for each tile on ordinary data, and up to 88 written behind scan_lookback; else a read and a write for
+// each element of tiles that are left.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -98,10 +101,23 @@ fn scan_tile(lane: u32, slice: u32, tile: u32, how: u32) {
     store_tile(lane, place.output + begin * params.output_axis_stride, count, before);
 }
 
+// Clears the workgroup's share of what lies behind the words of all tiles.
+fn clear_records(number: u32, lane: u32) {
+    let workgroups = (params.count * params.tiles + TOGETHER - 1u) / TOGETHER;
+    for (var word = header_word() + number * 256u + lane; word < arrayLength(&state); word += workgroups * 256u) {
+        set_state_word(word, 0u);
+    }
+}
+
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let first = workgroup_number(workgroup) * TOGETHER;
+    let number = workgroup_number(workgroup);
+    let first = number * TOGETHER;
     if (first >= params.count * params.tiles) {
+        return;
+    }
+    clear_records(number, lane);
+    if (params.lookback == BEFORE_LOOKBACK) {
         return;
     }
     if (lane == 0u) {
@@ -117,9 +133,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     }
     // What is left, the next tile's kind first.
     var left = workgroupUniformLoad(&kinds);
-    for (var number = first; left != 0u; number += 1u) {
+    for (var tile = first; left != 0u; tile += 1u) {
         if ((left & 3u) != WRITTEN) {
-            scan_tile(lane, number / params.tiles, number % params.tiles, left & 3u);
+            scan_tile(lane, tile / params.tiles, tile % params.tiles, left & 3u);
             workgroupBarrier();
         }
         left >>= 2u;

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..layout import ceil_div
 from ..planning.dispatch import Plan
-from ..runtime.executor import submit
+from ..runtime.executor import Step, Zeros, submit
 from ..runtime.transfers import mapped
 from ..runtime.wgpu_private import map_submitted, timestamp_period
 
@@ -99,16 +100,23 @@ def work_of(device: Device, plan: Plan, source: Any, target: Any) -> Work:
             size = max(256, ceil_div(plan.state_bytes, 16) * 16)
             scratch = (device.gpu_device.create_buffer(size=size, usage=wgpu.BufferUsage.STORAGE), 0)
             kept = (scratch[0],)
-        steps = device._executor.bind(plan, source, target, scratch).steps
+        steps = _repeated(device._executor.bind(plan, source, target, scratch).steps)
     batches: list[list[Any]] = [[]]
     elements = 0
-    for one, step in zip(plan.passes, steps, strict=True):
-        if batches[-1] and elements + one.elements > device.limits.dispatch_elements:
+    for step in steps:
+        if batches[-1] and elements + step.elements > device.limits.dispatch_elements:
             batches.append([])
             elements = 0
         batches[-1].append(step)
-        elements += one.elements
+        elements += step.elements
     return Work(tuple(tuple(batch) for batch in batches), kept)
+
+
+def _repeated(steps: Sequence[Step]) -> list[Step]:
+    """Return those that run each time but the first, as in `Executor.run`. New memory is zero, so they do that time."""
+    zeros = Zeros()
+    deque(zeros.needed(steps), maxlen=0)
+    return list(zeros.needed(steps))
 
 
 def elapsed(stamps: NDArray[np.uint64]) -> int:

@@ -82,6 +82,10 @@ class Pass:
         The part of the scratch buffer to bind, from its start; 0 for kernels without.
     elements : int
         The elements it works on.
+    cleared : Range or None
+        The part of the scratch buffer that is zero behind it.
+    only_clears : bool
+        Whether it does nothing else, so that it can be left out where that part is zero before it.
     why : str
         Why this kernel was chosen; of no effect.
     """
@@ -93,6 +97,8 @@ class Pass:
     output: Range | None
     state_bytes: int
     elements: int
+    cleared: Range | None = None
+    only_clears: bool = False
     why: str = field(default="", compare=False)
 
     @property
@@ -316,7 +322,7 @@ class Planner:
             bound.output if has_tensors else None,
             4 * row.scratch_words(work),
             window.elements,
-            f"{self.why}; {why}" if why else self.why,
+            why=f"{self.why}; {why}" if why else self.why,
         )
 
     def _largest_chunks(self) -> list[int]:

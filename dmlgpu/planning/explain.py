@@ -23,6 +23,7 @@ from .windows import Limits
 __all__ = ["ExplainedPass", "Explanation", "explain_problem", "profile_of"]
 
 _WIDTH: Final = 80
+_CLEARS: Final = "Clears what workgroups of scan_lookback hand to each other"
 _UNITS: Final = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
@@ -52,6 +53,9 @@ class ExplainedPass:
     serial_links : int
         The most elements and scratch values that one invocation goes through one after the other, with those that it
         waits for in others.
+    first_time_only : bool
+        Whether it only clears scratch memory, which the passes leave so for the next scan like this one. A call that
+        follows such a scan is without it, and figures of all passes are those of such a call.
     """
 
     kernel: str
@@ -68,6 +72,7 @@ class ExplainedPass:
     least_write_sectors: float | None
     bytes_in_flight: int
     serial_links: int
+    first_time_only: bool
 
 
 @dataclass(frozen=True)
@@ -105,19 +110,24 @@ class Explanation:
     wanted_bytes: float | None
 
     @property
+    def repeated(self) -> tuple[ExplainedPass, ...]:
+        """The passes that run each time, which the figures below are of."""
+        return tuple(one for one in self.passes if not one.first_time_only)
+
+    @property
     def traffic(self) -> float:
         """Bytes moved in all, as a multiple of those of a copy."""
-        return sum(one.bytes_read + one.bytes_written for one in self.passes) / self.copy_bytes
+        return sum(one.bytes_read + one.bytes_written for one in self.repeated) / self.copy_bytes
 
     @property
     def dispatches(self) -> int:
         """The number of passes."""
-        return len(self.passes)
+        return len(self.repeated)
 
     @property
     def serial_links(self) -> int:
         """The longest serial chain: passes wait for one another."""
-        return sum(one.serial_links for one in self.passes)
+        return sum(one.serial_links for one in self.repeated)
 
     @property
     def sectors(self) -> float | None:
@@ -136,10 +146,10 @@ class Explanation:
     @property
     def processor_bytes(self) -> float | None:
         """Bytes in flight on a processor, by the mean of passes by the bytes they move; None without a profile."""
-        moved = [one.bytes_read + one.bytes_written for one in self.passes]
+        moved = [one.bytes_read + one.bytes_written for one in self.repeated]
         if self.processors is None:
             return None
-        in_flight = sum(n * one.bytes_in_flight for n, one in zip(moved, self.passes, strict=True))
+        in_flight = sum(n * one.bytes_in_flight for n, one in zip(moved, self.repeated, strict=True))
         return in_flight / sum(moved) / self.processors
 
     def as_dict(self) -> dict[str, Any]:
@@ -192,7 +202,7 @@ def _explained(one: Pass, figures: Figures, profile: Profile) -> ExplainedPass:
     read, written = figures.read_sectors, figures.write_sectors
     return ExplainedPass(
         kernel=one.pipeline.kernel,
-        purpose=_purpose(one.pipeline.kernel),
+        purpose=_CLEARS if one.only_clears else _purpose(one.pipeline.kernel),
         why=one.why,
         workgroups=figures.workgroups,
         lanes=figures.lanes,
@@ -205,6 +215,7 @@ def _explained(one: Pass, figures: Figures, profile: Profile) -> ExplainedPass:
         least_write_sectors=_least(written),
         bytes_in_flight=figures.lane_bytes * profile.resident(figures.lanes, figures.workgroups),
         serial_links=figures.serial_links,
+        first_time_only=one.only_clears,
     )
 
 
@@ -244,17 +255,18 @@ def _lines(found: Explanation) -> Iterator[str]:
     axis = "" if found.axis is None else f", axis {found.axis}"
     yield f"{found.operator} of {found.dtype}, shape {'x'.join(map(str, found.shape)) or '()'}{axis}, on {found.device}"
     number = 0
-    for _, group in groupby(found.passes, key=lambda one: one.kernel):
+    for _, group in groupby(found.passes, key=lambda one: (one.kernel, one.first_time_only)):
         same = list(group)
         numbers = f"{number + 1}" if len(same) == 1 else f"{number + 1} to {number + len(same)}"
         number += len(same)
         yield ""
-        yield f"{numbers}. {same[0].kernel}"
+        yield f"{numbers}. {same[0].kernel}{', the first time only' if same[0].first_time_only else ''}"
         yield from _of_group(same)
     wanted = "" if found.wanted_bytes is None else f" ({_bytes(found.wanted_bytes)} hide its memory's latency)"
     yield ""
     yield f"traffic       {found.traffic:.3f} of a copy's"
-    yield f"dispatches    {found.dispatches}"
+    more = len(found.passes) - found.dispatches
+    yield f"dispatches    {found.dispatches}{f', and {more} the first time' if more else ''}"
     yield f"serial links  {found.serial_links}"
     if found.sectors is not None:
         yield f"sectors       {found.sectors:.2f} of the least"

@@ -293,13 +293,18 @@ def lookback_slice_words(tiles: int, accumulator_words: int, is_exact: bool, exc
     tile = halves if is_exact else halves + 2 + 3 * ends
     # The first span and the last may be in part outside the window.
     spans = ceil_div(tiles + SPAN // TILE - 1, SPAN // TILE)
-    return tile * tiles + (2 * halves + 3 + ends) * spans
+    left = 0 if is_exact else 1
+    return left + tile * tiles + (2 * halves + 3 + ends) * spans
 
 
 def _lookback_words(work: Work) -> int:
     is_exact, exclusive = work.element in _EXACT, work.fields["exclusive"]
     of_slice = lookback_slice_words(work.tiles, work.accumulator_words, is_exact, exclusive)
     return _tile_words(work) + LOOKBACK_HEADER_WORDS + of_slice * work.count
+
+
+def _tile_or_lookback_words(work: Work) -> int:
+    return _lookback_words(work) if work.fields["lookback"] else _tile_words(work)
 
 
 def _base_steps(work: Work, at_once: int) -> int:
@@ -311,7 +316,7 @@ def _base_steps(work: Work, at_once: int) -> int:
 def _repair_steps(work: Work) -> int:
     """Return the steps of a turn, whose tiles may each be folded again by one invocation."""
     of_tile = work.lane_steps + ceil_div(TILE, _NEAR) if work.constants["together"] else work.tile_steps
-    bases = _base_steps(work, 256) if work.fields["after_lookback"] and not work.fields["turn_first"] else 0
+    bases = _base_steps(work, 256) if work.fields["lookback"] and not work.fields["turn_first"] else 0
     # The classes of what is left come in shares, of which each goes on from those before.
     return bases + of_tile * work.fields["turn_tiles"] + 2 * ceil_div(work.tiles, 256) + 256
 
@@ -471,12 +476,6 @@ TABLE: Final[Mapping[str, Kernel]] = {
         scratch_words=lambda w: 8 * w.count if w.fields["resume"] or w.fields["suspend"] else 1,
         steps=lambda w: w.tile_steps * w.tiles,
     ),
-    "scan_lookback_clear": Kernel(
-        slots=("element",),
-        workgroups=lambda w: max(ceil_div(_lookback_words(w) - _tile_words(w), 1024), ceil_div(w.count, 64)),
-        scratch_words=_lookback_words,
-        steps=lambda _: RUN,
-    ),
     "scan_lookback": Kernel(
         slots=(*_RUNS, "tile"),
         pieces={"tile": _TILES},
@@ -506,7 +505,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
         pieces={"tile": _TILES, "element": ("f16", "f32", "f32_compensated", "f64", "f64_words")},
         constants={**_SCAN, "together": _BOOL},
         workgroups=lambda w: w.count,
-        scratch_words=_tile_words,
+        scratch_words=_tile_or_lookback_words,
         steps=_repair_steps,
     ),
     "scan_tiles": Kernel(
@@ -514,7 +513,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
         pieces={"tile": _TILES},
         constants=_SCAN,
         workgroups=lambda w: ceil_div(w.all_tiles, _TILES_TOGETHER),
-        scratch_words=_tile_words,
+        scratch_words=_tile_or_lookback_words,
         # Of integers the totals of all tiles before, in shares that one invocation joins.
         steps=lambda w: _TILES_TOGETHER * (w.lane_steps + ceil_div(w.tiles, 256) + 256),
     ),

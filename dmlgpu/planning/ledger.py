@@ -21,7 +21,7 @@ import numpy as np
 
 from ..layout import ceil_div
 from .dispatch import Pass
-from .kernels import TABLE, Work, block_slices, portion_slices
+from .kernels import TABLE, Work, block_slices, portion_slices, tile_slice_words
 from .windows import QUAD_BYTES, RUN, TILE
 
 __all__ = ["SECTOR_BYTES", "SUBGROUP", "Figures", "figures_of"]
@@ -33,6 +33,8 @@ _WORD_BYTES = 4
 _VECTORS: Final = {"quads": QUAD_BYTES, "pairs": 2 * _WORD_BYTES}
 """The bytes of an access by the piece in <output>, where that is not a word."""
 _BLOCK = 256
+_BEFORE_LOOKBACK = 2
+"""Of the uniform ``lookback``: the pass only clears."""
 _FEW_SPANS = 4
 """At which scan_lookback looks at first."""
 _SAMPLE = 2 * RUN
@@ -237,9 +239,16 @@ def _lookback_words(work: Work) -> tuple[int, int]:
     return read * work.count, written * work.count
 
 
-def _lookback_clear_words(work: Work) -> tuple[int, int]:
-    kept = TABLE["scan_carries"].scratch_words(work)
-    return 0, TABLE["scan_lookback_clear"].scratch_words(work) - kept + work.count
+def _tile_words(work: Work) -> tuple[int, int]:
+    """Return the words of whether tiles are written, and of what is cleared."""
+    cleared = TABLE["scan_tiles"].scratch_words(work) - work.count * tile_slice_words(work.tiles)
+    return work.all_tiles if work.fields["lookback"] != _BEFORE_LOOKBACK else 0, cleared
+
+
+def _repair_words(work: Work) -> tuple[int, int]:
+    """Return the words of which tiles of slices are left, or may be exceptional."""
+    is_told = work.fields["lookback"] and not work.fields["turn_first"]
+    return (3 if is_told else 2) * work.count, work.count if is_told else 0
 
 
 def _serial_tile_words(work: Work) -> tuple[int, int]:
@@ -429,12 +438,11 @@ _ROWS: Final[Mapping[str, _Entry]] = {
     ),
     "scan_suspects": _Entry(lanes=lambda _: 64, starts=None, words=lambda w: (w.count, 0), links=lambda _: 1),
     "scan_rows": _Entry(lanes=lambda _: 256, starts=_tiles, words=_carries, ahead=_of_tile),
-    "scan_lookback_clear": _Entry(lanes=lambda _: 64, starts=None, words=_lookback_clear_words),
     "scan_lookback": _Entry(lanes=lambda _: 256, starts=_tiles, words=_lookback_words, ahead=_of_tile),
     "scan_serial_totals": _Entry(lanes=lambda _: 8, starts=_serial_tiles, writes=lambda _: 0, words=_total_words),
     "scan_carries": _Entry(lanes=lambda _: 64, starts=None, words=_carry_over_words),
-    "scan_repair": _Entry(lanes=lambda _: 256, starts=None, words=lambda w: (2 * w.count, 0), links=lambda _: 1),
-    "scan_tiles": _Entry(lanes=lambda _: 256, starts=None, words=lambda w: (w.all_tiles, 0), links=lambda _: 1),
+    "scan_repair": _Entry(lanes=lambda _: 256, starts=None, words=_repair_words, links=lambda _: 1),
+    "scan_tiles": _Entry(lanes=lambda _: 256, starts=None, words=_tile_words, links=lambda _: 1),
     "scan_serial_tiles": _Entry(lanes=lambda _: 8, starts=_serial_tiles, words=_serial_tile_words),
     "round": _ELEMENTWISE,
     "convert": _ELEMENTWISE,

@@ -35,7 +35,7 @@ _PACKED: Final = np.dtype(
             "checked_first",
             "turn_first",
             "turn_tiles",
-            "after_lookback",
+            "lookback",
             "side_by_side",
             "across",
         )

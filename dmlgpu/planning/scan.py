@@ -16,7 +16,7 @@ from .dispatch import BoundWindow, Pass, Planner
 from .kernels import DEAR_ELEMENTS, LOOKBACK_HEADER_WORDS, PROGRESS_WORDS, lookback_slice_words, tile_slice_words
 from .problem import Operator, Precision, ScanProblem, in_a_row, is_side_by_side
 from .software import policy_of
-from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Window, windows
+from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Range, Window, windows
 
 __all__ = ["EVERYWHERE", "KERNELS", "ScanPlanner"]
 
@@ -56,6 +56,9 @@ _INFINITIES: Final = {2: 0x7C00, 4: 0x7F800000, 8: 0x7FF00000}
 
 _DIRECT, _CHECK, _WRITE = 0, 1, 2
 """The phases of scan_slices.wgsl."""
+_BEHIND_LOOKBACK, _BEFORE_LOOKBACK = 1, 2
+"""Of the uniform ``lookback``, as lib/tile_state.wgsl has them."""
+_WHY_CLEAR = "scratch memory may hold anything; the last pass leaves that part zero, for the next scan like this one"
 
 
 class ScanPlanner(Planner):
@@ -86,6 +89,7 @@ class ScanPlanner(Planner):
             "tiles": ceil_div(window.axis.size, TILE),
             "side_by_side": int(is_side_by_side(window.batch, window.axis)),
             "across": in_a_row(window.batch),
+            "lookback": 0,
         }
 
     def passes(self, kernel: str | None = None, withhold_every: int = 0) -> Iterator[Pass]:
@@ -306,18 +310,24 @@ class ScanPlanner(Planner):
         in_tests = {"withhold_every": withhold_every, "patience": 20} if withhold_every else {}
         for bound in self.windows(chunks):
             fields = {"carry_side": bound.window.first // chunks[-1] % 2}
-            element = {"element": self._as_long(is_exact=self.problem.is_exact)}
-            yield self.make_pass("scan_lookback_clear", bound, slots=element, fields=fields)
+            kept = 4 * bound.window.slices * tile_slice_words(ceil_div(bound.window.axis.size, TILE))
+            clear = self._tiles(bound, {**fields, "lookback": _BEFORE_LOOKBACK})
+            cleared = Range(kept, clear.state_bytes - kept)
+            yield replace(clear, elements=0, cleared=cleared, only_clears=True, why=_WHY_CLEAR)
             access = self._access(bound)
             slots = self._tile_of(access)
             yield self.make_pass("scan_lookback", bound, access, slots=slots, constants=in_tests, fields=fields)
-            yield from self._left_tiles(bound, {**fields, "after_lookback": 1})
+            *repairs, rest = self._left_tiles(bound, {**fields, "lookback": _BEHIND_LOOKBACK})
+            yield from (*repairs, replace(rest, cleared=cleared))
 
     def _left_tiles(self, bound: BoundWindow, fields: Mapping[str, int]) -> Iterator[Pass]:
         """Yield passes over the tiles that others have left: exceptional ones in turns, and all others."""
-        access = self._access(bound)
         yield from self._repairs(bound, fields, together=True)
-        yield self.make_pass("scan_tiles", bound, access, slots=self._tile_of(access), fields=fields)
+        yield self._tiles(bound, fields)
+
+    def _tiles(self, bound: BoundWindow, fields: Mapping[str, int]) -> Pass:
+        access = self._access(bound)
+        return self.make_pass("scan_tiles", bound, access, slots=self._tile_of(access), fields=fields)
 
     def _repairs(self, bound: BoundWindow, fields: Mapping[str, int], *, together: bool) -> Iterator[Pass]:
         """Yield the turns over exceptional tiles, of floats: their left folds `together` by a workgroup, or not."""
@@ -334,13 +344,6 @@ class ScanPlanner(Planner):
         for first in range(0, tiles, min(tiles, most)):
             turn = {**fields, "turn_tiles": min(tiles, most), "turn_first": first}
             yield self.make_pass("scan_repair", bound, access, slots=slots, constants=constants, fields=turn)
-
-    def _as_long(self, *, is_exact: bool) -> str:
-        """Return a piece for <element> whose records are as long, so that what clears them needs few pipelines."""
-        is_wide = self.problem.accumulator_size > _WORD_BYTES
-        if is_exact:
-            return "int64" if is_wide else "int"
-        return "f64_words" if is_wide else "f32"
 
     @property
     def _max_tiles(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,11 @@ import wgpu
 
 from ..errors import ArgumentError, said
 from ..planning.dispatch import Pass, Plan, writable_input
+from ..planning.windows import Range
 from .memory import create_buffer
 from .pipelines import Pipeline, Pipelines
 
-__all__ = ["Bound", "Copy", "Executor", "submit"]
+__all__ = ["Bound", "Copy", "Executor", "Step", "Zeros", "submit"]
 
 _MAX_PASSES = 512
 """The number of passes whose uniforms the shared buffer holds."""
@@ -39,12 +40,15 @@ def submit(gpu_device: Any, command_buffers: Sequence[Any]) -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """A dispatch whose buffers are chosen."""
+    """A dispatch whose buffers are chosen; its last fields are those of its `Pass`."""
 
     pipeline: Any
     group: Any
     grid: tuple[int, int, int]
     elements: int
+    state_bytes: int
+    cleared: Range | None
+    only_clears: bool
 
     def record(self, compute: Any) -> None:
         """Record it into a compute pass."""
@@ -76,6 +80,31 @@ class Bound:
             step.record(compute)
         if not is_pass:
             compute.end()
+
+
+class Zeros:
+    """The part of a scratch buffer of which is known that it is zero once all that is recorded has run."""
+
+    def __init__(self) -> None:
+        self._begin = self._end = 0
+
+    def forget(self) -> None:
+        """Know of no part: it is a new buffer, or what was recorded does not run."""
+        self._begin = self._end = 0
+
+    def needed(self, steps: Iterable[Step]) -> Iterator[Step]:
+        """Yield the dispatches, to be recorded now, without those that would only clear what is zero."""
+        for step in steps:
+            part = step.cleared
+            if step.only_clears and part is not None and self._begin <= part.offset and part.end <= self._end:
+                continue
+            yield step
+            # It may have written to all that it binds.
+            self._begin = max(self._begin, step.state_bytes)
+            self._end = max(self._end, step.state_bytes)
+            if part is not None:
+                meets_rest = part.end == self._begin
+                self._begin, self._end = part.offset, self._end if meets_rest else part.end
 
 
 class Recording:
@@ -135,6 +164,7 @@ class Executor:
         self._stride = max(256, gpu_device.limits["min-uniform-buffer-offset-alignment"])
         self._uniforms = gpu_device.create_buffer(size=self._stride * _MAX_PASSES, usage=_UNIFORM)
         self._scratch: Any = None
+        self._zeros = Zeros()
         self._token: Any = None
         self._kept: OrderedDict[tuple[int, ...], _Kept] = OrderedDict()
         self._recording: Recording | None = None
@@ -183,7 +213,7 @@ class Executor:
             if keep and len(plan.passes) <= _KEPT_PASSES:
                 steps = self._keep(plan, source, target, state).steps
                 self._copy_all(first)
-                self._record(steps, max_elements)
+                self._record(steps, max_elements, is_shared=scratch is None)
                 self._copy_all(last)
             else:
                 pipelines = self._compiled(plan)
@@ -193,13 +223,13 @@ class Executor:
                     self.flush(writes=False)
                     steps = self._steps(plan.passes[some], pipelines[some], source, target, state, self._uniforms)
                     self._copy_all(first if start == 0 else ())
-                    self._record(steps, max_elements)
+                    self._record(steps, max_elements, is_shared=scratch is None)
                 self._copy_all(last)
                 self.flush()
             if not self._batching:
                 self.flush()
         except BaseException:
-            self._recording = None  # a part of a plan or of a batch is of no use
+            self._drop()  # a part of a plan or of a batch is of no use
             raise
 
     def begin_batch(self) -> None:
@@ -210,7 +240,7 @@ class Executor:
         """Submit what was recorded, or drop it after an error."""
         self._batching = False
         if drop:
-            self._recording = None
+            self._drop()
         self.flush(writes=False)
 
     @property
@@ -251,7 +281,7 @@ class Executor:
         try:
             self._recorder().copy(source, offset, target, target_offset, size)
         except BaseException:
-            self._recording = None  # an encoder that has refused a command is of no use
+            self._drop()  # an encoder that has refused a command is of no use
             raise
 
     def flush(self, *, writes: bool = True) -> None:
@@ -262,7 +292,11 @@ class Executor:
                 return
             # An empty command buffer, not none: making one raises an error where the device is lost.
             recording = Recording(self._gpu_device)
-        submit(self._gpu_device, [recording.finish()])
+        try:
+            submit(self._gpu_device, [recording.finish()])
+        except BaseException:
+            self._zeros.forget()
+            raise
         self._written = 0
 
     def forget(self, gpu_buffer: Any) -> None:
@@ -274,7 +308,7 @@ class Executor:
 
     def release(self) -> None:
         """Destroy the buffers and forget all that was recorded or kept; what a caller has recorded stays valid."""
-        self._recording = None
+        self._drop()
         self._written = 0
         self._kept.clear()
         self._uniforms.destroy()
@@ -312,8 +346,12 @@ class Executor:
             self._recording = Recording(self._gpu_device)
         return self._recording
 
-    def _record(self, steps: Sequence[Step], max_elements: int) -> None:
-        for step in steps:
+    def _drop(self) -> None:
+        self._recording = None
+        self._zeros.forget()
+
+    def _record(self, steps: Sequence[Step], max_elements: int, *, is_shared: bool) -> None:
+        for step in self._zeros.needed(steps) if is_shared else steps:
             if self._recording is not None and self._recording.elements + step.elements > max_elements:
                 self.flush()
             self._recorder().dispatch(step)
@@ -345,6 +383,7 @@ class Executor:
             self.flush()
             larger = create_buffer(self._gpu_device, nbytes, _SCRATCH, size=4096)
             self._kept.clear()  # they refer to the old one
+            self._zeros.forget()
             old, self._scratch = self._scratch, larger
             if old is not None:
                 old.destroy()
@@ -374,7 +413,8 @@ class Executor:
             if planned.state_bytes:
                 entries.append(_entry(3, scratch[0], scratch[1], planned.state_bytes))
             group = self._gpu_device.create_bind_group(layout=pipeline.layout, entries=entries)
-            steps.append(Step(pipeline.pipeline, group, planned.grid, planned.elements))
+            marks = planned.state_bytes, planned.cleared, planned.only_clears
+            steps.append(Step(pipeline.pipeline, group, planned.grid, planned.elements, *marks))
         return tuple(steps)
 
 

@@ -1,12 +1,12 @@
-// What the workgroups of scan_lookback hand to each other, behind what lib/tile_state.wgsl has: a header; for each
-// tile its total and bounds and, where results are exclusive, what its last result is made of; for each span its total
-// and bounds, and the fold of all spans up to its end. Needs lib/tile_state.wgsl and lib/bounds.wgsl.
+// What the workgroups of scan_lookback hand to each other, behind what lib/tile_state.wgsl has: for each tile its total
+// and bounds and, where results are exclusive, what its last result is made of; for each span its total and bounds, and
+// the fold of all spans up to its end. Needs lib/tile_state.wgsl and lib/bounds.wgsl.
 
 #import "lib/marked_words.wgsl"
 
+// Words of the header.
 const TICKET = 0u;
 const DELAYS = 1u;
-const HEADER_WORDS = 2u;
 
 // Words of an accumulator in halves.
 const HALVES = 2u * WORDS;
@@ -30,13 +30,9 @@ fn has_ends() -> bool {
     return !EXACT && params.exclusive == 1u;
 }
 
-fn header_word() -> u32 {
-    return params.count * (SLICE_WORDS + params.tiles * TILE_WORDS);
-}
-
 fn tile_record(slice: u32, tile: u32) -> u32 {
     let words = select(LAST_RESULT + select(0u, 3u * HALVES, has_ends()), HALVES, EXACT);
-    return header_word() + HEADER_WORDS + (slice * params.tiles + tile) * words;
+    return left_word(select(params.count, 0u, EXACT)) + (slice * params.tiles + tile) * words;
 }
 
 fn span_record(slice: u32, span: u32) -> u32 {

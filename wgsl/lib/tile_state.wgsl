@@ -5,8 +5,7 @@
 
 const SLICE_WORDS = 16u;
 // Two carries take turns, at word 0 and word 8: one of before the window, one of after it. Each has a spare word:
-const SUSPECT = 7u;        // the first tile of the window that may be exceptional; behind scan_lookback, the first
-                           // that it has left
+const SUSPECT = 7u;        // the first tile of the window that may be exceptional
 const ABSORBED = 15u;      // the first tile of the window whose elements count by class only
 const NO_TILE = 0xffffffffu;
 
@@ -60,7 +59,22 @@ fn set_tile_accumulator(slice: u32, tile: u32, number: u32, value: Accumulator) 
     put_accumulator(tile_word(slice, tile) + number, 1u, value);
 }
 
-// Whether scan_lookback has left a tile of the slice.
+// Behind all tiles there is what scan_lookback hands from workgroup to workgroup, if it is one of the passes: all zero
+// before it, and again behind scan_tiles. A header, then of floats a word for each slice:
+const HEADER_WORDS = 2u;
+// Of params.lookback.
+const BEHIND_LOOKBACK = 1u;
+const BEFORE_LOOKBACK = 2u;
+
+fn header_word() -> u32 {
+    return params.count * (SLICE_WORDS + params.tiles * TILE_WORDS);
+}
+
+// NO_TILE less the first tile of the window that scan_lookback has left; 0 if there is none.
+fn left_word(slice: u32) -> u32 {
+    return header_word() + HEADER_WORDS + slice;
+}
+
 fn is_left(slice: u32) -> bool {
-    return state_word(slice_word(slice) + SUSPECT) != NO_TILE;
+    return state_word(left_word(slice)) != 0u;
 }
