@@ -38,6 +38,14 @@ def changed(limits: Limits, **changes: Any) -> Limits:
     return replace(limits, traits=replace(limits.traits, **traits), **changes)
 
 
+SUSPECTS = "scan_slices of suspects"
+
+
+def kernel_of(one: Pass) -> str:
+    """Return the kernel of a pass, and of scan_slices whether it takes what others have left."""
+    return SUSPECTS if ("slices", "suspects") in one.pipeline.slots else one.pipeline.kernel
+
+
 def without_repairs(plan: Plan, *, at_once: bool = False) -> Plan:
     """Return a plan without the passes for tiles that are exceptional, or that a look-back has left.
 
@@ -48,7 +56,7 @@ def without_repairs(plan: Plan, *, at_once: bool = False) -> Plan:
     for one in plan.passes:
         if one.pipeline.kernel == "scan_lookback" and not at_once:
             passes += [replace(one, grid=(1, 1, 1))] * math.prod(one.grid)
-        elif one.only_clears or one.pipeline.kernel not in ("scan_repair", "scan_tiles", "scan_suspects"):
+        elif one.only_clears or kernel_of(one) not in ("scan_repair", "scan_tiles", SUSPECTS):
             passes.append(one)
     return Plan(tuple(passes), plan.state_bytes)
 

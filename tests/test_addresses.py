@@ -316,7 +316,7 @@ def test_every_access_of_every_kernel_is_tried() -> None:
         expected |= its_sites
         if its_sites - sites:  # other cases may try it, too; what none does is missing in the end
             sites |= tried(case)[1]
-    assert {kernel for kernel, _ in ran} == set(shaders.kernel_names()) - {"copy"}, "copy is for benchmarks only"
+    assert {kernel for kernel, _ in ran} == set(shaders.kernel_names())
     pieces = {piece for _, slots in ran for piece in slots}
     assert {("output", "packed"), ("output", "words"), ("output", "pairs"), ("output", "quads")} <= pieces
     assert {("tile", "runs"), ("tile", "staged"), ("tile", "strided")} <= pieces
@@ -388,7 +388,7 @@ MISTAKES = [
         "load(place + 15u * stride)",
         "float32 far slices 1",
     ),
-    ("round.wgsl", "load_bits(place.input)", "load_bits((place.input << 3u) >> 3u)", "float32 round"),
+    ("elementwise.wgsl", "load_bits(place.input)", "load_bits((place.input << 3u) >> 3u)", "float32 round"),
     ("scan_rows.wgsl", "place.input + begin *", "(place.input << 4u >> 4u) + begin *", "uint8 rows rows 1"),
 ]
 

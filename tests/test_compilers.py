@@ -48,9 +48,8 @@ from .compilers.worker import BEGIN, END, FAILED, from_line, to_line, validate
 
 DRAWS = 4000
 KERNELS = {
-    "convert",
-    "round",
-    "round_quads",
+    "elementwise",
+    "elementwise_units",
     "scan_blocks",
     "scan_carries",
     "scan_lookback",
@@ -62,7 +61,6 @@ KERNELS = {
     "scan_strip_tiles",
     "scan_strip_totals",
     "scan_strips",
-    "scan_suspects",
     "scan_tiles",
 }
 SIZES = [*range(1, 18), 20, 33, 100, 256, 257, 300, 4000, 4096, 4097, 5000, 8192, 9000, 16_384, 65_536, 70_000, 2**20]
@@ -193,9 +191,9 @@ def test_the_pipelines_of_gpus() -> None:
     keys = gpu_pipelines()
     assert {key.kernel for key in keys} == KERNELS
     pieces = {"int", "int64", "f16", "f32", "f32_compensated", "f64", "f64_words", "max", "max64"}
-    others = {"convert", "round", "round_quads", "scan_blocks"}
+    others = {"elementwise", "elementwise_units", "scan_blocks"}
     others |= {"scan_strips", "scan_strip_totals", "scan_carries", "scan_strip_tiles"}
-    of_floats, of_maxima = {"scan_repair", "scan_suspects"}, {"max", "max64"}
+    of_floats, of_maxima = {"scan_repair"}, {"max", "max64"}
     for kernel in KERNELS - others - of_floats:
         expected = pieces - of_maxima if kernel == "scan_serial_totals" else pieces
         assert {dict(key.slots)["element"] for key in keys if key.kernel == kernel} == expected
@@ -452,5 +450,5 @@ def test_the_page_is_of_the_kernels_and_types_that_there_are() -> None:
     amd, nvidia = text.partition("\n## NVIDIA\n")[::2]
     rows = {row_of(key) for key in gpu_pipelines()}
     for table in (amd.partition("\n## AMD\n")[2], nvidia):
-        cells = [line.split(" | ") for line in table.splitlines() if re.match(r"\| (scan_|round|convert)", line)]
+        cells = [line.split(" | ") for line in table.splitlines() if re.match(r"\| (scan_|elementwise)", line)]
         assert {(row[0].removeprefix("| "), row[1]) for row in cells} == rows, "run make gpu-compilers"

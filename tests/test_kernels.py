@@ -82,7 +82,13 @@ def test_every_plan_of_the_conformance_cases_keeps_to_the_table(limits: Limits) 
             pipelines[key.kernel, key.slots, tuple(name for name, _ in key.constants)] = key
             passes += 1
     assert passes > 5000
-    assert {kernel for kernel, *_ in pipelines} >= {"scan_slices", "scan_rows", "scan_tiles", "scan_repair", "convert"}
+    assert {kernel for kernel, *_ in pipelines} >= {
+        "scan_slices",
+        "scan_rows",
+        "scan_tiles",
+        "scan_repair",
+        "elementwise",
+    }
     for key in pipelines.values():
         slots = dict(key.slots)
         declared = set(re.findall(r"\boverride (\w+)", texts(key.kernel, slots)))

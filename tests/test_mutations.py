@@ -91,7 +91,7 @@ def bench(device: Device, tmp_path: Path) -> Bench:
 def test_what_comes_of_alterations(bench: Bench) -> None:
     text = shader_texts()["lib/order.wgsl"]
     one = next(one for one in alterations(text, "lib/order.wgsl") if one.text == "true")
-    unused = replace(one, file="round.wgsl", start=0, end=0, text="")
+    unused = replace(one, file="elementwise.wgsl", start=0, end=0, text="")
     for alteration, state in (
         (one, "caught"),
         (replace(one, text="1u"), "does not compile"),
@@ -117,7 +117,7 @@ def test_a_trial_hangs_by_its_own_processor_time() -> None:
 def test_results_of_a_stopped_run_are_kept(tmp_path: Path, bench: Bench) -> None:
     results = Results(tmp_path / "results.json", tmp_path / "cache.json")
     every = alterations(SOURCE, "f.wgsl")
-    outcome = bench.try_out(replace(every[0], file="round.wgsl", start=0, end=0, text=""))
+    outcome = bench.try_out(replace(every[0], file="elementwise.wgsl", start=0, end=0, text=""))
     for one in every[1:]:
         results.add(one, SOURCE, outcome)
     assert not results.complete("f.wgsl", SOURCE, every)

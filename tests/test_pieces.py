@@ -55,7 +55,7 @@ from dmlgpu.planning.windows import TILE, Limits
 from dmlgpu.reference import same_bits
 from dmlgpu.runtime.transfers import Transfers
 
-from .harness import changed
+from .harness import SUSPECTS, changed, kernel_of
 
 DRAWS = int(os.environ.get("DMLGPU_PIECES_DRAWS", "20"))
 """Random cuttings; a thousand take some six minutes."""
@@ -866,15 +866,15 @@ def test_plans_of_pieces(limits: Limits, side_by_side: bool, slices: int, tiles:
 @pytest.mark.parametrize(
     ("limits", "dtype", "slices", "kernels"),
     [
-        (SOFTWARE, "float32", 1024, {"scan_bands", "scan_suspects"}),
+        (SOFTWARE, "float32", 1024, {"scan_bands", SUSPECTS}),
         (SOFTWARE, "int16", 1024, {"scan_bands_exact"}),
-        (SOFTWARE, "float32", 100, {"scan_bands", "scan_suspects"}),
+        (SOFTWARE, "float32", 100, {"scan_bands", SUSPECTS}),
         (SOFTWARE, "float32", 102, {"scan_slices"}),
-        (SOFTWARE, "float32", 1001, {"scan_bands", "scan_suspects"}),
+        (SOFTWARE, "float32", 1001, {"scan_bands", SUSPECTS}),
         (SOFTWARE, "float32", 22, {"scan_slices"}),
         (SOFTWARE, "int8", 507, {"scan_bands_exact"}),
         (SOFTWARE, "float32", 3, {"scan_serial_totals", "scan_carries", "scan_repair", "scan_serial_tiles"}),
-        (GPU, "float32", 1024, {"scan_strips", "scan_suspects"}),
+        (GPU, "float32", 1024, {"scan_strips", SUSPECTS}),
         (GPU, "int16", 2048, {"scan_strips"}),
         (GPU, "int8", 5001, {"scan_strips"}),
         (GPU, "int8", 1021, {"scan_strip_totals", "scan_carries", "scan_strip_tiles"}),
@@ -887,7 +887,7 @@ def test_pieces_of_many_columns_have_the_kernels_of_columns(
 ) -> None:
     for ends in ENDS:
         piece = planned(limits, dtype, (slices, 2 * TILE), (1, slices), **ends)
-        assert {one.pipeline.kernel for one in piece.plan.passes} == kernels
+        assert {kernel_of(one) for one in piece.plan.passes} == kernels
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from dmlgpu.planning.problem import Operator, Precision, ScanOptions, scan_probl
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 
-from .harness import changed, check_scan, expected_scan, numbers, scan
+from .harness import SUSPECTS, changed, check_scan, expected_scan, kernel_of, numbers, scan
 
 LENGTHS = (1, 15, 16, 17, 255, 256, 257, 4095, 4096, 4097)
 LONG_LENGTHS = (65_535, 65_536, 65_537, 300_007)
@@ -349,8 +349,8 @@ def test_bands(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyP
         element = dtypes.by_dtype(x.dtype)
         problem = scan_problem(element, Operator(operator), source, target, axis, ScanOptions(exclusive=exclusive))
         passes = plan_problem(problem, replace(limits, float64=True)).passes  # words of float64 take no bands
-        expected = ["scan_bands", "scan_suspects"] if element.kind == "float" else ["scan_bands_exact"]
-        assert {one.pipeline.kernel for one in passes} == set(expected)
+        expected = ["scan_bands", SUSPECTS] if element.kind == "float" else ["scan_bands_exact"]
+        assert {kernel_of(one) for one in passes} == set(expected)
         vectors = {dict(one.pipeline.constants).get("vectors") for one in passes}
         few = 4 if many or dtype == "float16" else 2
         is_full = way in ("tiles", "slabs", "wide") or dtype == "float16"  # others would have many idle lanes
@@ -403,7 +403,7 @@ def test_bands_of_any_width(device: Device, dtype: str, way: str, monkeypatch: p
         problem = scan_problem(element, Operator(operator), source, target, axis, ScanOptions(exclusive=exclusive))
         one, *others = plan_problem(problem, replace(limits, float64=True)).passes  # words of float64 take no bands
         assert one.pipeline.kernel == ("scan_bands" if element.kind == "float" else "scan_bands_exact")
-        assert [other.pipeline.kernel for other in others] == ["scan_suspects"] * (element.kind == "float")
+        assert [kernel_of(other) for other in others] == [SUSPECTS] * (element.kind == "float")
         found.add(dict(one.pipeline.constants)["vectors"])
         check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
         if element.kind != "float":
@@ -422,10 +422,10 @@ def test_bands_where_they_do_not_serve(device: Device) -> None:
     ) -> set[str]:
         layout = Layout(shape, (pitch or shape[1], step))
         problem = scan_problem(dtypes.by_name(dtype), Operator.SUM, layout, layout, axis=0)
-        return {one.pipeline.kernel for one in plan_problem(problem, on, **options).passes}
+        return {kernel_of(one) for one in plan_problem(problem, on, **options).passes}
 
     for dtype in ("float32", "float16", "float64", "int32", "uint8"):
-        own = {"scan_bands", "scan_suspects"} if dtype.startswith("f") else {"scan_bands_exact"}
+        own = {"scan_bands", SUSPECTS} if dtype.startswith("f") else {"scan_bands_exact"}
         for shape, pitch in (((600, 1024), 0), ((600, 1027), 0), ((600, 1024), 1025), ((40_000, 24), 0)):
             assert kernels(shape, dtype, pitch) == own
         is_for_far_ones_only = dtype in ("float32", "float64")
@@ -506,7 +506,7 @@ def test_strips(device: Device, dtype: str, way: str, monkeypatch: pytest.Monkey
         problem = scan_problem(element, Operator(operator), source, target, axis, ScanOptions(exclusive=exclusive))
         passes = plan_problem(problem, replace(device.limits, float64=True)).passes
         is_exact = element.kind != "float"
-        assert {one.pipeline.kernel for one in passes} == {"scan_strips", *([] if is_exact else ["scan_suspects"])}
+        assert {kernel_of(one) for one in passes} == {"scan_strips", *([] if is_exact else [SUSPECTS])}
         assert dict(passes[0].pipeline.constants)["lanes"] == (16 if way == "wide" else 8 if dtype == "float16" else 4)
         check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
         if is_exact and source.strides == target.strides:
@@ -573,11 +573,11 @@ def test_strips_where_they_do_not_serve() -> None:
         precision = Precision.COMPENSATED if options.pop("compensated", False) else Precision.DEFAULT
         limits = Limits(float64=options.pop("float64", True))
         problem = scan_problem(dtypes.by_name(dtype), Operator.SUM, layout, layout, 0, ScanOptions(precision=precision))
-        return {one.pipeline.kernel for one in plan_problem(problem, limits, **options).passes}
+        return {kernel_of(one) for one in plan_problem(problem, limits, **options).passes}
 
     for dtype in ("float32", "float16", "float64", "int32", "uint8"):
         is_narrow = dtypes.by_name(dtype).itemsize < 4
-        own = {"scan_strips", "scan_suspects"} if dtype.startswith("f") else {"scan_strips"}
+        own = {"scan_strips", SUSPECTS} if dtype.startswith("f") else {"scan_strips"}
         assert kernels((129, 512), dtype) == own
         assert not own & kernels((129, 508), dtype)
         assert bool(own & kernels((128, 512), dtype)) == is_narrow

@@ -36,6 +36,8 @@ from .harness import changed
 FLOAT32 = by_name("float32")
 SLOTS = {
     "cells": "words",
+    "function": "round",
+    "slices": "windows",
     "fours": "quads",
     "input": "separate",
     "output": "words",
@@ -51,10 +53,8 @@ SLOTS = {
 
 def test_the_kernels() -> None:
     assert shaders.kernel_names() == [
-        "convert",
-        "copy",
-        "round",
-        "round_quads",
+        "elementwise",
+        "elementwise_units",
         "scan_bands",
         "scan_bands_exact",
         "scan_blocks",
@@ -69,7 +69,6 @@ def test_the_kernels() -> None:
         "scan_strip_tiles",
         "scan_strip_totals",
         "scan_strips",
-        "scan_suspects",
         "scan_tiles",
     ]
 

@@ -5,7 +5,7 @@
 // all of an invocation's variables to memory at each. The 8 invocations of a workgroup read a stretch of a row
 // together, up to 256 columns wide; a workgroup has several such bands, and takes a block of each in turn, while the
 // pages that their rows share are known. A row's last group of four may have fewer columns.
-// An exceptional tile is written like others; its column is left to scan_suspects from there on.
+// An exceptional tile is written like others; its column is left to scan_slices from there on.
 // Grid: workgroups of 8 invocations; the bands are shared out evenly.
 // Bindings: 0 params, 1 input, 2 output, 3 state: 17 words a column.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, vectors, exclusive.

@@ -1,13 +1,16 @@
-// Scans slices, or windows of them, one invocation a slice, a run at a time.
+// Scans slices, windows of them, or what other kernels have left of them, one invocation a slice, a run at a time.
 //
-// For many slices, where software adapters would wait long at barriers, and where a binding holds no whole tiles.
+// For many slices, where software adapters would wait long at barriers, and where a binding holds no whole tiles; and
+// behind scan_bands and scan_strips for slices with exceptional tiles. The slot <slices> has what differs.
 // Grid: workgroups of `lanes` invocations; an invocation a slice.
-// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 101 words a slice, used between windows and phases.
+// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 101 words a slice, used between windows and phases;
+// or what scan_bands and scan_strips left, a word a slice, and 8 where there is more than a tile.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase, in_windows, inside_runs, lanes, lags.
 // Phases: DIRECT writes each tile in the canonical order, and writes it again as a left fold if it was exceptional,
 // which reads the input again. Where that cannot be (in place, or if windows end inside a tile), CHECK goes through all
 // first, writes nothing and leaves a bit for each exceptional tile; then WRITE knows what to write.
-// Bytes moved: one read and one write an element; in two phases, and for exceptional tiles, two reads.
+// Bytes moved: one read and one write an element; in two phases, and for exceptional tiles, two reads. Nothing of
+// slices of which nothing is left.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -15,7 +18,7 @@
 #import "lib/elements.wgsl"
 #import "lib/order.wgsl"
 #import "lib/lag.wgsl"
-#import "lib/progress_state.wgsl"
+#import <slices>
 #import "lib/run.wgsl"
 #import "lib/run_reach.wgsl"
 #import <reads>
@@ -32,14 +35,19 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if (slice >= params.count) {
         return;
     }
+    var k = first_element(slice);
+    if (k >= params.length) {
+        return;
+    }
     if (phase != WRITE) {
         least = SMALL;  // what is below it becomes NaN, which shows in the tile's excess
     }
     var place = place_of(slice);
-    var progress = before_window(slice);
+    place.input += k * params.input_axis_stride;
+    place.output += k * params.output_axis_stride;
+    var progress = progress_before(slice, k);
     var exceptions = known_exceptions(slice);
     let lag = lag_of(lane);
-    var k = 0u;
     while (k < params.length) {
         // The part of a tile that is in the window.
         let i = params.first + k;
@@ -51,8 +59,5 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             exceptions |= tile_bit(i);
         }
     }
-    end_window(slice, &progress);
-    if (phase == CHECK) {
-        set_state_word(slice, exceptions);
-    }
+    end_window(slice, exceptions, &progress);
 }

@@ -2,7 +2,7 @@
 //
 // For GPUs. Of a stretch of rows, an invocation has a run of 16 in registers, of one or two columns (slot <cells>):
 // neighbours read neighbouring words, each row is read once, a stretch ahead, and written once. An exceptional tile is
-// written like others; its column is left to scan_suspects from there on.
+// written like others; its column is left to scan_slices from there on.
 // Grid: a workgroup of 256 for each strip: `lanes` invocations beside each other, and the others below them.
 // Bindings: 0 params, 1 input (absent in place, for integers), 2 output, 3 state: of floats a word a column; 8 a column
 // where there is more than a tile or a window.

@@ -195,7 +195,8 @@ def plan_copy(copy: Copy, nbytes: int, limits: Limits, itemsize: int = 4) -> Pla
 
 def _pass(copy: Copy, part: Range, limits: Limits, itemsize: int) -> Pass:
     grid = grid_of(ceil_div(part.size, copy.workgroup_bytes), limits)
-    params = uniforms(count=part.size // copy.unit_bytes, grid_width=grid[0])
-    slots = (("input", "separate"), ("output", copy.unit))
-    key = PipelineKey("copy", slots, (("output_log2_bits", 5), ("stride", copy.stride), ("units", copy.units)))
+    params = uniforms(count=part.size // 4, grid_width=grid[0])
+    slots = (("function", "copy"), ("input", "separate"), ("output", copy.unit))
+    widths = (("input_log2_bits", 5), ("output_log2_bits", 5))
+    key = PipelineKey("elementwise_units", slots, (*widths, ("stride", copy.stride), ("units", copy.units)))
     return Pass(key, params, grid, part, part, 0, part.size // itemsize)

@@ -85,7 +85,13 @@ class Columns:
                 self.kernel, bound, self.access, slots=self.slots, constants=self.constants, fields=fields
             )
             if not self.is_exact:
-                yield planner.make_pass("scan_suspects", bound)
+                yield planner.make_pass(
+                    "scan_slices",
+                    bound,
+                    slots={"slices": "suspects"},
+                    constants={"phase": 0, "inside_runs": 0, "lanes": 64, "lags": 0},
+                    why="columns from an exceptional tile on, of which ordinary data have none",
+                )
 
 
 def strips_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_place: bool) -> Columns | None:

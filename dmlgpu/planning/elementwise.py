@@ -17,7 +17,7 @@ _FLOAT_FORMATS = {"float16": (10, 15), "float32": (23, 127), "float64": (52, 102
 """Mantissa bits and exponent bias."""
 
 _KINDS = {"bool": 1, "uint": 2, "int": 3, "float": 4}
-"""The kinds of convert.wgsl; 0 copies bits."""
+"""The kinds of lib/function_convert.wgsl; 0 copies bits."""
 
 
 class ElementwisePlanner(Planner):
@@ -32,10 +32,11 @@ class ElementwisePlanner(Planner):
     ) -> None:
         super().__init__(problem, limits, one_buffer, chunks)
         self.problem = problem
+        self.slots = {"function": "convert" if problem.mode is None else "round"}
         if problem.mode is None:
             self.constants |= _conversion_constants(problem.source, problem.target)
             return
-        self.constants["stride"] = policy_of(limits).copy_stride
+        self.constants |= {"stride": policy_of(limits).copy_stride, "units": 4}
         if problem.source.itemsize < 8:
             self.constants |= _float_constants(problem.source)
 
@@ -47,16 +48,16 @@ class ElementwisePlanner(Planner):
         """Yield the passes, in order."""
         for bound in self.windows(self.chunks):
             if self.problem.mode is None:
-                self.why = "conversions have one kernel, an invocation an element"
-                yield self.make_pass("convert", bound)
+                self.why = "conversions take an invocation an element"
+                yield self.make_pass("elementwise", bound)
                 continue
             by_quads, rest = self._split(bound)
             if by_quads is not None:
                 self.why = "the elements are neighbours in memory, in whole vectors of 16 bytes"
-                yield self.make_pass("round_quads", by_quads, "quads")
+                yield self.make_pass("elementwise_units", by_quads, "quads")
             if rest is not None:
                 self.why = "what is no whole vector of 16 bytes goes element by element"
-                yield self.make_pass("round", rest)
+                yield self.make_pass("elementwise", rest)
 
     def _split(self, bound: BoundWindow) -> tuple[BoundWindow | None, BoundWindow | None]:
         """Cut a window into one of whole quads, at multiples of quads in both bindings, and the rest."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 from .. import shaders
 from ..arguments import choice
 from ..errors import counted
-from .dispatch import Pass
+from .dispatch import Pass, PipelineKey
 from .ledger import SECTOR_BYTES, Figures, Sectors, figures_of
 from .plan import passes_of
 from .problem import ElementwiseProblem, ScanProblem
@@ -202,7 +202,7 @@ def _explained(one: Pass, figures: Figures, profile: Profile) -> ExplainedPass:
     read, written = figures.read_sectors, figures.write_sectors
     return ExplainedPass(
         kernel=one.pipeline.kernel,
-        purpose=_CLEARS if one.only_clears else _purpose(one.pipeline.kernel),
+        purpose=_CLEARS if one.only_clears else _purpose(one.pipeline),
         why=one.why,
         workgroups=figures.workgroups,
         lanes=figures.lanes,
@@ -228,13 +228,18 @@ def _least(sectors: Sectors | None) -> float | None:
 
 
 @cache
-def _purpose(kernel: str) -> str:
-    """Return the first sentence of a kernel's file, without its full stop."""
-    text = (shaders.folder() / f"{kernel}.wgsl").read_text(encoding="utf-8")
+def _purpose(key: PipelineKey) -> str:
+    """Return the first sentence of a kernel's file, and of the piece that says what it takes or does."""
+    pieces = [f"lib/{slot}_{piece}" for slot, piece in key.slots if slot in ("function", "slices")]
+    return ": ".join(_sentence(name) for name in (key.kernel, *pieces))
+
+
+def _sentence(name: str) -> str:
+    text = (shaders.folder() / f"{name}.wgsl").read_text(encoding="utf-8")
     comment = re.match(r"(?://.*\n)+", text)
-    assert comment is not None, f"{kernel}.wgsl begins with what it is for"
+    assert comment is not None, f"{name}.wgsl begins with what it is for"
     words = " ".join(line.removeprefix("//").strip() for line in comment[0].splitlines())
-    return re.split(r"[.:] ", words)[0]
+    return re.split(r"[.:] ", re.sub("^Slot <.*?>: ", "", words))[0]
 
 
 def profile_of(name: str) -> Profile:

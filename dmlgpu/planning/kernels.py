@@ -35,6 +35,7 @@ __all__ = [
     "portion_slices",
     "serial_steps",
     "tile_slice_words",
+    "unit_elements",
 ]
 
 MAX_SERIAL_STEPS = 5 * 2**20
@@ -248,14 +249,24 @@ _BY_ELEMENT: Final = ("packed", "words")
 
 
 def _progress_words(work: Work) -> int:
-    """Words of kernels that keep something between windows, or between the phases of one: else a token."""
+    """Words of what is kept between windows, or between the phases of one: else a token. Or what others have left."""
+    if work.slots["slices"] == "suspects":
+        return _column_words(work)
     if work.constants["in_windows"]:
         return work.count * (1 + PROGRESS_WORDS)
     return work.count if work.constants.get("phase") else 1
 
 
-def _ends_where_it_may(work: Work) -> bool:
-    """Whether a window of scan_slices begins with a run and ends with one or its slice, or is said to be inside one."""
+def _are_slices(work: Work) -> bool:
+    """Whether what scan_slices takes and how go together.
+
+    A window begins with a run and ends with one or its slice, or is said to be inside one.
+    """
+    if work.slots["slices"] == "suspects":
+        is_direct = not (work.constants["phase"] or work.constants["inside_runs"])
+        return is_direct and "in_windows" not in work.constants and work.element in _FLOATS
+    if "in_windows" not in work.constants:
+        return False
     begin, length = work.fields["first"] % RUN, work.length
     if work.constants["inside_runs"]:
         return begin + length <= RUN and work.constants["phase"] != 0
@@ -395,6 +406,40 @@ def portion_slices(work: Work) -> int:
     return runs * RUN // work.length if runs else 1
 
 
+def unit_elements(work: Work) -> int:
+    """Return how many elements a word or vector of elementwise_units has."""
+    return _unit_bits(work) >> work.constants["input_log2_bits"]
+
+
+def _unit_bits(work: Work) -> int:
+    return 8 * QUAD_BYTES if work.slots["output"] == "quads" else 32
+
+
+_FUNCTIONS: Final[Mapping[str, Mapping[str, Container[int]]]] = {
+    "round": {"mantissa_bits": (10, 23), "exponent_bias": (15, 127)},
+    "convert": {
+        **{f"{tensor}_kind": range(5) for tensor in ("input", "output")},
+        **{f"{tensor}_mantissa_bits": (10, 23, 52) for tensor in ("input", "output")},
+        **{f"{tensor}_exponent_bias": (15, 127, 1023) for tensor in ("input", "output")},
+    },
+    "copy": {},
+}
+"""The constants of the pieces of the slot <function>; kinds are needed, and formats where an element is a float."""
+
+
+def _has_constants_of_function(work: Work) -> bool:
+    own = _FUNCTIONS[work.slots["function"]]
+    others = {name for constants in _FUNCTIONS.values() for name in constants} - own.keys()
+    needed = {name for name in own if name.endswith("_kind")}
+    return needed <= work.constants.keys() and not others & work.constants.keys()
+
+
+def _are_units(work: Work) -> bool:
+    """Whether what elementwise_units does goes with its units: roundings are of vectors."""
+    is_vector = _unit_bits(work) == 8 * QUAD_BYTES
+    return _has_constants_of_function(work) and (is_vector or work.slots["function"] == "copy")
+
+
 def block_slices(work: Work) -> int:
     """Return how many slices a workgroup of scan_blocks takes: those that its invocations have runs for."""
     lanes, length = work.constants["lanes"], work.length
@@ -424,19 +469,14 @@ TABLE: Final[Mapping[str, Kernel]] = {
         steps=lambda w: RUN if w.constants["single"] else RUN + 8 + (w.folds - 1) * w.length,
     ),
     "scan_slices": Kernel(
-        slots=_RUNS,
-        constants={
-            **_SCAN,
-            "phase": range(3),
-            "in_windows": _BOOL,
-            "inside_runs": _BOOL,
-            "lanes": (8, 64),
-            "lags": _BOOL,
-        },
+        slots=(*_RUNS, "slices"),
+        pieces={"slices": ("windows", "suspects")},
+        constants={**_SCAN, "phase": range(3), "inside_runs": _BOOL, "lanes": (8, 64), "lags": _BOOL},
+        optional={"in_windows": _BOOL},
         workgroups=lambda w: ceil_div(w.count, w.constants["lanes"]),
         scratch_words=_progress_words,
         steps=lambda w: w.folds * w.length,
-        rule=_ends_where_it_may,
+        rule=_are_slices,
     ),
     "scan_bands": Kernel(
         slots=(*_TENSORS, "fours"),
@@ -459,15 +499,6 @@ TABLE: Final[Mapping[str, Kernel]] = {
     "scan_strips": _kernel_of_strips(_strips, _column_words, _strip_steps),
     "scan_strip_totals": _kernel_of_strips(_strip_tiles, _tile_words, _strip_tile_steps),
     "scan_strip_tiles": _kernel_of_strips(_strip_tiles, _tile_words, _strip_tile_steps),
-    "scan_suspects": Kernel(
-        slots=_RUNS,
-        accesses=_BY_ELEMENT,
-        pieces={"element": _FLOATS},
-        constants=_SCAN,
-        workgroups=lambda w: ceil_div(w.count, 64),
-        scratch_words=_column_words,
-        steps=lambda w: w.folds * w.length,
-    ),
     "scan_rows": Kernel(
         slots=(*_RUNS, "tile"),
         pieces={"tile": _TILES},
@@ -524,40 +555,25 @@ TABLE: Final[Mapping[str, Kernel]] = {
         scratch_words=_tile_words,
         steps=lambda w: min(w.length, TILE),
     ),
-    "round": Kernel(
-        slots=("input", "output"),
+    "elementwise": Kernel(
+        slots=("input", "output", "function"),
         accesses=_BY_ELEMENT,
+        pieces={"function": ("round", "convert")},
         constants={"flat": _BOOL, **_WIDTHS},
-        optional={"mantissa_bits": (10, 23), "exponent_bias": (15, 127)},
+        optional={name: values for function in ("round", "convert") for name, values in _FUNCTIONS[function].items()},
         workgroups=lambda w: ceil_div(w.count, 64),
         steps=lambda _: 1,
+        rule=_has_constants_of_function,
     ),
-    "round_quads": Kernel(
-        slots=("input", "output"),
-        accesses=("quads",),
-        constants={"stride": (1, 64), **_WIDTHS},
-        optional={"mantissa_bits": (10, 23), "exponent_bias": (15, 127)},
-        workgroups=lambda w: ceil_div(w.count << w.constants["input_log2_bits"], 256 * 8 * QUAD_BYTES),
-        steps=lambda _: 4 * QUAD_BYTES,
-    ),
-    "convert": Kernel(
-        slots=("input", "output"),
-        accesses=_BY_ELEMENT,
-        constants={"flat": _BOOL, "input_kind": range(5), "output_kind": range(5), **_WIDTHS},
-        optional={
-            f"{tensor}_{name}": values
-            for tensor in ("input", "output")
-            for name, values in (("mantissa_bits", (10, 23, 52)), ("exponent_bias", (15, 127, 1023)))
-        },
-        workgroups=lambda w: ceil_div(w.count, 64),
-        steps=lambda _: 1,
-    ),
-    "copy": Kernel(
-        slots=("input", "output"),
+    "elementwise_units": Kernel(
+        slots=("input", "output", "function"),
         accesses=("words", "quads"),
-        constants={"stride": (1, 64), "units": (1, 4, 16), "output_log2_bits": (5,)},
-        workgroups=lambda w: ceil_div(w.count, 64 * w.constants["units"]),
-        steps=lambda w: w.constants["units"],
+        pieces={"function": ("round", "copy")},
+        constants={"stride": (1, 64), "units": (1, 4, 16), **_WIDTHS},
+        optional=_FUNCTIONS["round"],
+        workgroups=lambda w: ceil_div(w.count, 64 * w.constants["units"] * unit_elements(w)),
+        steps=lambda w: w.constants["units"] * unit_elements(w),
+        rule=_are_units,
     ),
 }
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..layout import ceil_div
 from .dispatch import Pass
-from .kernels import TABLE, Work, block_slices, portion_slices, tile_slice_words
+from .kernels import TABLE, Work, block_slices, portion_slices, tile_slice_words, unit_elements
 from .windows import QUAD_BYTES, RUN, TILE
 
 __all__ = ["SECTOR_BYTES", "SUBGROUP", "Figures", "figures_of"]
@@ -382,13 +382,11 @@ def _strip_tile_words(work: Work) -> tuple[int, int]:
     return read, told * work.all_tiles
 
 
-def _quads(work: Work) -> Iterator[tuple[int, int]]:
-    fold = _in_quad(work)
-    step = 4 * fold if work.constants["stride"] == 1 else fold
+def _units(work: Work) -> Iterator[tuple[int, int]]:
+    of_unit = unit_elements(work)
+    step = of_unit * (work.constants["units"] if work.constants["stride"] == 1 else 1)
     return ((first, 0) for first in range(0, 64 * step, step) if first < work.count)
 
-
-_ELEMENTWISE: Final = _Entry(lanes=lambda _: 64, starts=lambda w: _slices(64, w), ahead=lambda _: 1)
 
 _ROWS: Final[Mapping[str, _Entry]] = {
     "scan_short": _Entry(
@@ -436,7 +434,6 @@ _ROWS: Final[Mapping[str, _Entry]] = {
         ahead=_of_strip,
         span=lambda w: min(TILE, w.length),
     ),
-    "scan_suspects": _Entry(lanes=lambda _: 64, starts=None, words=lambda w: (w.count, 0), links=lambda _: 1),
     "scan_rows": _Entry(lanes=lambda _: 256, starts=_tiles, words=_carries, ahead=_of_tile),
     "scan_lookback": _Entry(lanes=lambda _: 256, starts=_tiles, words=_lookback_words, ahead=_of_tile),
     "scan_serial_totals": _Entry(lanes=lambda _: 8, starts=_serial_tiles, writes=lambda _: 0, words=_total_words),
@@ -444,19 +441,23 @@ _ROWS: Final[Mapping[str, _Entry]] = {
     "scan_repair": _Entry(lanes=lambda _: 256, starts=None, words=_repair_words, links=lambda _: 1),
     "scan_tiles": _Entry(lanes=lambda _: 256, starts=None, words=_tile_words, links=lambda _: 1),
     "scan_serial_tiles": _Entry(lanes=lambda _: 8, starts=_serial_tiles, words=_serial_tile_words),
-    "round": _ELEMENTWISE,
-    "convert": _ELEMENTWISE,
-    "round_quads": _Entry(
+    "elementwise": _Entry(lanes=lambda _: 64, starts=lambda w: _slices(64, w), ahead=lambda _: 1),
+    "elementwise_units": _Entry(
         lanes=lambda _: 64,
-        starts=_quads,
-        ahead=lambda w: 4 * _in_quad(w),
+        starts=_units,
+        ahead=lambda w: (4 if w.constants["units"] == 4 else 1) * unit_elements(w),
     ),
 }
 
 
+_SUSPECTS: Final = _Entry(lanes=lambda _: 64, starts=None, words=lambda w: (w.count, 0), links=lambda _: 1)
+"""Of scan_slices over what others have left."""
+
+
 def figures_of(one: Pass) -> Figures:
     """Return what a pass moves on ordinary data."""
-    row, work = _ROWS[one.pipeline.kernel], Work.of(one)
+    work = Work.of(one)
+    row = _SUSPECTS if work.slots.get("slices") == "suspects" else _ROWS[one.pipeline.kernel]
     kernel = TABLE[one.pipeline.kernel]
     workgroups = one.grid[0] * one.grid[1]
     state_read, state_written = row.words(work)

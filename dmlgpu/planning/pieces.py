@@ -106,7 +106,7 @@ class CarryColumns:
     """Carries of floats side by side in scratch memory, as ``wgsl/lib/suspects.wgsl`` has them.
 
     How many tiles a column's carry has follows from its place, or else the column is one of those that
-    ``wgsl/scan_suspects.wgsl`` takes.
+    ``wgsl/lib/slices_suspects.wgsl`` takes.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ class CarryNumbers:
 
 @dataclass(frozen=True)
 class CarrySlices:
-    """Carries of slices side by side in scratch memory, as ``wgsl/lib/progress_state.wgsl`` has them.
+    """Carries of slices side by side in scratch memory, as ``wgsl/lib/slices_windows.wgsl`` has them.
 
     Attributes
     ----------
@@ -426,7 +426,8 @@ def _plan_slices(
 
 def _has_one_carry(one: Pass) -> bool:
     """Whether a pass takes and leaves the progress of slices, and not in two phases, of which each has its own."""
-    return one.pipeline.kernel == "scan_slices" and not dict(one.pipeline.constants).get("phase")
+    key = one.pipeline
+    return ("slices", "windows") in key.slots and not dict(key.constants).get("phase")
 
 
 def _in_windows(key: PipelineKey) -> PipelineKey:

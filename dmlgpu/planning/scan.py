@@ -77,7 +77,8 @@ class ScanPlanner(Planner):
         elif problem.operator is Operator.MAXIMUM:
             piece = "max64" if element.itemsize == 8 else "max"
             self.constants |= _order_of(element)
-        self.slots = {"element": piece, "run": "loops" if self._in_words else "written", "tile": "runs"}
+        run = "loops" if self._in_words else "written"
+        self.slots = {"element": piece, "run": run, "tile": "runs", "slices": "windows"}
         self.constants["product"] = int(problem.operator is Operator.PRODUCT)
         if not problem.is_exact and piece == element.format:
             self.constants["opaque"] = int(limits.opaque)

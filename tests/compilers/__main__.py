@@ -81,7 +81,7 @@ def chosen(*, sample: bool = False, fewer: bool = False) -> dict[str, list[Pipel
         return {
             AMD[0].gpu: _one_of(every, row_of),
             NVIDIA.gpu: _one_of(every, lambda key: key.kernel),
-            _DIRECT3D: _one_of(for_direct3d, lambda key: key.kernel, 1),
+            _DIRECT3D: _one_of(for_direct3d, lambda key: key.kernel, 4),
         }
     some = one_of_each(every, "flat")
     return {

@@ -26,14 +26,15 @@ _LEAST_IS_WORST = {"waves"}
 
 
 def row_of(key: PipelineKey) -> tuple[str, str]:
-    """Return the kernel and the element type, or ANY for conversions; windows inside runs, which are rare, apart."""
+    """Return the kernel and the element type, or ANY for conversions; kinds of scan_slices that are rare apart."""
     slots, constants = dict(key.slots), dict(key.constants)
-    if key.kernel == "convert":
-        return key.kernel, ANY
+    if "function" in slots:
+        kernel = f"{key.kernel}, {slots['function']}"
+        return kernel, ANY if slots["function"] == "convert" else f"float{2 ** constants['input_log2_bits']}"
     bits = 2 ** constants.get("input_log2_bits", 5)
-    if "element" not in slots:
-        return key.kernel, f"float{bits}"
     kernel = f"{key.kernel}, inside runs" if constants.get("inside_runs") else key.kernel
+    if slots.get("slices") == "suspects":
+        kernel = f"{key.kernel}, of suspects"
     # What only reads and writes the state has integers of any width.
     return kernel, _TYPES.get(slots["element"], f"int{bits}" if "input" in slots else "int8 to int32")
 

@@ -3,6 +3,7 @@
 override output_log2_bits: u32 = 5u;
 
 alias Unit = vec4<u32>;
+const UNIT_LOG2_BITS = 7u;
 
 @group(0) @binding(2) var<storage, read_write> output_units: array<Unit>;
 

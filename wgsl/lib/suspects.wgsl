@@ -1,4 +1,4 @@
-// What scan_bands and scan_strips leave of each column in scratch memory, for scan_suspects and for the next window:
+// What scan_bands and scan_strips leave of each column in scratch memory, for scan_slices and for the next window:
 // word by word, the columns side by side. Needs lib/carry.wgsl.
 
 #import "lib/state.wgsl"

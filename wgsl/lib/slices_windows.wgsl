@@ -1,4 +1,5 @@
-// The progress of slices in scratch memory, from one window to the next, and which tiles are exceptional.
+// Slot <slices>: all slices of a window. Has their progress in scratch memory, from one window to the next, and which
+// tiles are exceptional.
 //
 // Word by word, the slices side by side. The checking passes and the writing passes each keep their own progress. The
 // checking passes tell the writing passes which tiles of the group of windows are exceptional. Needs
@@ -52,8 +53,13 @@ fn resume(slice: u32) -> Progress {
     return progress;
 }
 
-// How far a slice has come before the window.
-fn before_window(slice: u32) -> Progress {
+// The element of the window that the pass begins with.
+fn first_element(slice: u32) -> u32 {
+    return 0u;
+}
+
+// How far a slice has come before element `k` of the window, which is the first.
+fn progress_before(slice: u32, k: u32) -> Progress {
     if (in_windows && params.resume == 1u) {
         return resume(slice);
     }
@@ -81,10 +87,13 @@ fn suspend(slice: u32, progress: ptr<function, Progress>) {
     }
 }
 
-// Leaves the progress to the next window, if there is one.
-fn end_window(slice: u32, progress: ptr<function, Progress>) {
+// Leaves the progress to the next window, if there is one, and to the writing passes which tiles are exceptional.
+fn end_window(slice: u32, exceptions: u32, progress: ptr<function, Progress>) {
     if (in_windows && params.suspend == 1u) {
         suspend(slice, progress);
+    }
+    if (phase == CHECK) {
+        set_state_word(slice, exceptions);
     }
 }
 

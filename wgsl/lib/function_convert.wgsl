@@ -1,17 +1,10 @@
-// Converts elements of any type to any numeric type, and copies between layouts where the types are the same.
+// Slot <function>: elements of any type as any numeric type; the same bits where the types are the same.
 //
 // Integers wrap; conversions to floating point round to nearest, ties to even; floating point to integer truncates,
 // saturates out of range and gives 0 for NaN. All of it is integer arithmetic, so float64 needs no feature.
-// Grid: workgroups of 64 invocations; one invocation for each element.
-// Bindings: 0 params, 1 input (absent in place), 2 output.
-// Constants: flat, input_log2_bits, output_log2_bits, input_kind, output_kind, input_mantissa_bits,
-// input_exponent_bias, output_mantissa_bits, output_exponent_bias.
-// Bytes moved: each element is read once and written once.
+// Constants: input_kind, output_kind, input_mantissa_bits, input_exponent_bias, output_mantissa_bits,
+// output_exponent_bias.
 
-#import "lib/params.wgsl"
-#import <input>
-#import <output>
-#import "lib/load_bits.wgsl"
 #import "lib/int64.wgsl"
 #import "lib/number.wgsl"
 
@@ -41,7 +34,7 @@ fn extend(bits: vec2<u32>) -> vec2<u32> {
     return bits;
 }
 
-fn convert(bits: vec2<u32>) -> vec2<u32> {
+fn of_element(bits: vec2<u32>) -> vec2<u32> {
     if (input_kind == KIND_COPY) {
         return bits;
     }
@@ -58,14 +51,4 @@ fn convert(bits: vec2<u32>) -> vec2<u32> {
         return float_of_number(number, 1u << output_log2_bits, output_mantissa_bits, output_exponent_bias);
     }
     return integer;
-}
-
-@compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let index = workgroup_number(workgroup) * 64u + lane;
-    if (index >= params.count) {
-        return;
-    }
-    let place = place_of(index);
-    store_bits(place.output, convert(load_bits(place.input)));
 }
