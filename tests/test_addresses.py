@@ -333,9 +333,9 @@ def is_unused(file: str, number: int) -> bool:
 
 
 MISTAKES = [
-    ("lib/reads_quads.wgsl", "place >> (7u - input_log2_bits)", "(place << input_log2_bits) >> 7u", "uint8 short"),
+    ("lib/run_access_quads.wgsl", "place >> (7u - input_log2_bits)", "(place << input_log2_bits) >> 7u", "uint8 short"),
     (
-        "lib/writes_quads.wgsl",
+        "lib/run_access_quads.wgsl",
         "place >> (7u - output_log2_bits)",
         "(place << output_log2_bits) >> 7u",
         "float32 rows slices 16",
@@ -383,7 +383,7 @@ MISTAKES = [
         "uint8 far rows 1",
     ),
     (
-        "lib/reads_strided.wgsl",
+        "lib/run_access_strided.wgsl",
         "load(place + min(15u, last) * stride)",
         "load(place + 15u * stride)",
         "float32 far slices 1",

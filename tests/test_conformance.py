@@ -92,13 +92,13 @@ class TestSuite:
             for one in plan_problem(case.problem(), limits, one_buffer=one_buffer, kernel=case.kernel).passes:
                 pipelines.add(one.pipeline)
                 constants, slots = dict(one.pipeline.constants), dict(one.pipeline.slots)
-                if "flat" in constants and "reads" in slots:
+                if "flat" in constants and "run_access" in slots:
                     element = (slots["element"], constants["input_log2_bits"])
                     sorts.add((one.pipeline.kernel, element, constants["product"]))
-                    sorts.add((one.pipeline.kernel, slots["reads"]))
+                    sorts.add((one.pipeline.kernel, slots["run_access"]))
                     sorts.add((one.pipeline.kernel, slots["input"]))
                     sorts.add((one.pipeline.kernel, constants["flat"]))
-                    sorts.add((element, slots["reads"]))
+                    sorts.add((element, slots["run_access"]))
         assert len(pipelines) < 470  # with 455 of lavapipe, `dmlgpu verify` takes 36 s on two cores and no cache
         float64 = "f64" if limits.float64 else "f64_words"
         formats = [("f16", 4), ("f32", 5), (float64, 6), ("int", 3), ("int", 4), ("int", 5), ("int64", 6)]

@@ -148,8 +148,8 @@ def test_the_copies_keep_to_the_table() -> None:
     [
         ("rows", {"tile": "words"}, {}, "scan_rows with words in <tile>"),
         ("rows", {"vector": "words"}, {}, "scan_rows with slots .* instead of"),
-        ("rows", {"reads": "strided"}, {}, "pieces that do not belong together"),
-        ("rows", {"reads": "strided"}, {}, "a staged tile of runs that are strided"),
+        ("rows", {"run_access": "strided"}, {}, "pieces that do not belong together"),
+        ("rows", {"run_access": "strided"}, {}, "a staged tile of runs that are strided"),
         ("rows", {"tile": "strided"}, {}, "a strided tile of runs that are quads"),
         ("rows", {"output": "packed"}, {}, "pieces that do not belong together"),
         ("rows", {"output": "words"}, {}, "pieces that do not belong together"),

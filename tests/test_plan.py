@@ -604,7 +604,7 @@ def test_packed_slices_are_read_by_whole_runs(length: int, runs: int) -> None:
         assert kernels(passes) == ["scan_short runs", *["scan_short"] * extra]
         first, *rest = passes
         assert dict(first.pipeline.constants)["runs"] == runs
-        assert dict(first.pipeline.slots)["reads"] == "quads"
+        assert dict(first.pipeline.slots)["run_access"] == "quads"
         # 128 portions of each of 8 invocations.
         assert first.grid[0] == 69
         assert [one.elements for one in rest] == [length] * extra
@@ -722,7 +722,7 @@ def test_runs_are_read_16_bytes_at_a_time_where_they_are_aligned(
     layout = Layout.packed(sizes, offset)
     problem = scan_problem(by_name(element), Operator.SUM, layout, layout, axis=axis)
     slots = dict(plan_problem(problem, Limits(), kernel="rows").passes[0].pipeline.slots)
-    assert (slots["reads"], slots["writes"]) == (expected, expected)
+    assert slots["run_access"] == expected
     assert slots["input"] == "separate"
     assert (slots["output"] == "quads") == (expected == "quads")
 

@@ -476,7 +476,7 @@ def test_unaligned_runs(device: Device, dtype: str, length: int, monkeypatch: py
             one = plan_problem(problem, device.limits, kernel=kernel, one_buffer=source is target).passes[0]
             slots = dict(one.pipeline.slots)
             is_whole = all(n * element.itemsize % 16 == 0 for n in (gap, length)) and source is target
-            assert slots["reads"] == slots["writes"] == ("quads" if is_whole else "packed")
+            assert slots["run_access"] == ("quads" if is_whole else "packed")
             check_scan(device, x, operator, 1, source=source, target=target, kernel=kernel, exclusive=gap % 2 == 1)
 
 

@@ -42,8 +42,7 @@ SLOTS = {
     "input": "separate",
     "output": "words",
     "element": "f32",
-    "reads": "strided",
-    "writes": "strided",
+    "run_access": "strided",
     "tile": "runs",
     "run": "written",
     "stage": "words",
@@ -258,7 +257,9 @@ def test_the_pipelines_have_every_kernel_type_and_variant() -> None:
     assert {key.kernel for key in keys} == set(shaders.kernel_names())
     ways = {(slots["input"], slots["output"]) for slots in (dict(key.slots) for key in keys) if "input" in slots}
     assert ways >= set(product(("separate", "shared", "in_output"), ("words", "packed", "quads", "pairs")))
-    assert {("tile", "runs"), ("reads", "quads"), ("writes", "strided")} <= {slot for key in keys for slot in key.slots}
+    assert {("tile", "runs"), ("run_access", "quads"), ("run_access", "strided")} <= {
+        slot for key in keys for slot in key.slots
+    }
     pieces = {("element", "f64"), ("element", "f64_words"), ("element", "f32_compensated")}
     assert pieces <= {slot for key in keys for slot in key.slots}
 

@@ -22,7 +22,6 @@
 #import "lib/column_groups.wgsl"
 #import "lib/four.wgsl"
 #import <fours>
-#import "lib/band_state.wgsl"
 #import "lib/band_columns.wgsl"
 #import "lib/band_block.wgsl"
 

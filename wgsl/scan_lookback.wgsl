@@ -16,8 +16,7 @@
 #import "lib/order.wgsl"
 #import "lib/exceptional.wgsl"
 #import "lib/carry.wgsl"
-#import <reads>
-#import <writes>
+#import <run_access>
 #import <tile>
 #import "lib/run_extremes.wgsl"
 #import "lib/state_atomic.wgsl"

@@ -14,8 +14,7 @@
 #import "lib/lag.wgsl"
 #import "lib/progress.wgsl"
 #import "lib/run.wgsl"
-#import <reads>
-#import <writes>
+#import <run_access>
 #import "lib/state.wgsl"
 #import "lib/tile_state.wgsl"
 #import "lib/serial_tile.wgsl"

@@ -16,8 +16,7 @@
 #import "lib/run.wgsl"
 #import "lib/run_extremes.wgsl"
 #import "lib/run_reach.wgsl"
-#import <reads>
-#import <writes>
+#import <run_access>
 #import "lib/state.wgsl"
 #import "lib/tile_state.wgsl"
 #import "lib/serial_tile.wgsl"

@@ -19,8 +19,7 @@
 #import "lib/run.wgsl"
 #import "lib/run_reach.wgsl"
 #import "lib/run_slices.wgsl"
-#import <reads>
-#import <writes>
+#import <run_access>
 
 // params.length if that is worth a pipeline of its own, where compilers leave out what a slice does not have; else 0.
 override slice_length: u32 = 0u;

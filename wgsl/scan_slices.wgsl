@@ -21,8 +21,7 @@
 #import <slices>
 #import "lib/run.wgsl"
 #import "lib/run_reach.wgsl"
-#import <reads>
-#import <writes>
+#import <run_access>
 #import "lib/left_fold.wgsl"
 #import "lib/slice_tile.wgsl"
 
@@ -51,10 +50,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     while (k < params.length) {
         // The part of a tile that is in the window.
         let i = params.first + k;
-        let count = min(TILE - i % TILE, params.length - k);
+        let count = min(TILE - select(i % TILE, 0u, IN_WHOLE_TILES), params.length - k);
         k += count;
         let is_last = k == params.length && params.suspend == 0u;
-        let ends = (i + count) % TILE == 0u || is_last;
+        let ends = IN_WHOLE_TILES || (i + count) % TILE == 0u || is_last;
         if (scan_tile(i, count, ends, (exceptions & tile_bit(i)) != 0u, lag, &place, &progress)) {
             exceptions |= tile_bit(i);
         }

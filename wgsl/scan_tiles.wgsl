@@ -17,8 +17,7 @@
 #import "lib/order.wgsl"
 #import "lib/exceptional.wgsl"
 #import "lib/carry.wgsl"
-#import <reads>
-#import <writes>
+#import <run_access>
 #import <tile>
 #import "lib/state.wgsl"
 #import "lib/tile_state.wgsl"

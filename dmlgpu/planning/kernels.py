@@ -63,10 +63,10 @@ class Access:
 
 
 ACCESS: Final = {
-    "packed": Access("packed", {"reads": "strided", "writes": "strided"}, (3, 4)),
-    "words": Access("words", {"reads": "strided", "writes": "strided"}, (5, 6)),
-    "quads": Access("quads", {"reads": "quads", "writes": "quads", "vector": "quads"}, range(3, 7)),
-    "unaligned runs": Access("packed", {"reads": "packed", "writes": "packed"}, (3, 4)),
+    "packed": Access("packed", {"run_access": "strided"}, (3, 4)),
+    "words": Access("words", {"run_access": "strided"}, (5, 6)),
+    "quads": Access("quads", {"run_access": "quads", "vector": "quads"}, range(3, 7)),
+    "unaligned runs": Access("packed", {"run_access": "packed"}, (3, 4)),
     "cells of words": Access("words", {"cells": "words"}, (3, 4, 5)),
     "cells of halves": Access("words", {"cells": "halves"}, (4,)),
     "cells of unaligned words": Access("packed", {"cells": "unaligned"}, (3, 4)),
@@ -140,7 +140,7 @@ class Work:
     @property
     def has_unaligned_runs(self) -> bool:
         """Whether an invocation has runs whose words begin anywhere in words of memory."""
-        return self.slots.get("reads") == "packed"
+        return self.slots.get("run_access") == "packed"
 
     @property
     def all_tiles(self) -> int:
@@ -239,11 +239,11 @@ _WIDTHS: Final = {"input_log2_bits": range(3, 7), "output_log2_bits": range(3, 7
 _SCAN: Final = {"product": _BOOL, "flat": _BOOL, **_WIDTHS}
 _ORDER: Final = {"sign_bit": (0, 1 << 7, 1 << 15, 1 << 31), "infinity": (0, 0x7C00, 0x7F800000, 0x7FF00000)}
 _TENSORS: Final = ("input", "output", "element")
-_RUNS: Final = (*_TENSORS, "reads", "writes", "run")
+_RUNS: Final = (*_TENSORS, "run_access", "run")
 _TILES: Final = ("runs", "staged", "strided")
 """The pieces for a tile by 256 invocations."""
-_READS_OF_TILES: Final = {"staged": "quads", "strided": "strided"}
-"""The pieces of <reads> that they go with, where not with any."""
+_RUNS_OF_TILES: Final = {"staged": "quads", "strided": "strided"}
+"""The pieces of <run_access> that they go with, where not with any."""
 _ANY_SIZE: Final = range(2**32)
 _BY_ELEMENT: Final = ("packed", "words")
 
@@ -456,7 +456,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
         workgroups=lambda w: ceil_div(w.count, portion_slices(w) * w.constants["lanes"] * w.constants["together"]),
         scratch_words=lambda _: 1,
         steps=_short_steps,
-        rule=lambda w: not w.constants["runs"] or (w.slots["reads"] == "quads" and w.slots["run"] == "written"),
+        rule=lambda w: not w.constants["runs"] or (w.slots["run_access"] == "quads" and w.slots["run"] == "written"),
     ),
     "scan_blocks": Kernel(
         slots=(*_TENSORS, "stage", "run"),
@@ -624,8 +624,9 @@ def _faults_of_slots(kernel: Kernel, work: Work) -> list[str]:
     faults += [f"{slots[slot]} in <{slot}>" for slot, pieces in kernel.pieces.items() if slots.get(slot) not in pieces]
     if "output" in slots and not any(_is_access(ACCESS[name], work) for name in kernel.accesses):
         faults.append(f"pieces that do not belong together: {dict(slots)}")
-    if slots.get("reads") != _READS_OF_TILES.get(slots.get("tile", ""), slots.get("reads")):
-        faults.append(f"a {slots['tile']} tile of runs that are {slots['reads']}")
+    runs = slots.get("run_access")
+    if runs != _RUNS_OF_TILES.get(slots.get("tile", ""), runs):
+        faults.append(f"a {slots['tile']} tile of runs that are {runs}")
     if "element" in slots:
         widths = _ELEMENTS.get(work.element, ())
         if work.constants.get("input_log2_bits", max(widths, default=None)) not in widths:

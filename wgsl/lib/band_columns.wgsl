@@ -1,5 +1,15 @@
 // A block of the columns of one invocation in a band: `vectors` times four adjacent ones.
-// Needs lib/four.wgsl, lib/band_state.wgsl and <fours>.
+// Needs lib/four.wgsl and <fours>.
+
+#import "lib/suspects.wgsl"
+
+// In scratch memory between blocks, behind what lib/suspects.wgsl has. Accumulators:
+const PREFIX = 3u;         // what the results of a block begin with
+const FINISHED = 4u;       // p, the fold of the tile's finished blocks
+const TOTAL = 5u;          // of the block
+const LAST = 6u;           // the last result of the block
+// A word.
+const EXCESS = 16u;        // of the tile so far
 
 // Fours of an invocation: 1, 2, 4 or 8.
 override vectors: u32 = 8u;

@@ -1,4 +1,4 @@
-// Writes the results of an exceptional tile, by one invocation: a left fold. Needs <reads> and <writes>.
+// Writes the results of an exceptional tile, by one invocation: a left fold. Needs <run_access>.
 
 // The `count` elements go on from `before` if `present`. Returns the last result.
 fn write_left_fold(present: bool, before: Accumulator, input: u32, output: u32, count: u32) -> Accumulator {

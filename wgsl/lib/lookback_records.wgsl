@@ -2,7 +2,45 @@
 // and bounds and, where results are exclusive, what its last result is made of; for each span its total and bounds, and
 // the fold of all spans up to its end. Needs lib/tile_state.wgsl and lib/bounds.wgsl.
 
-#import "lib/marked_words.wgsl"
+// WGSL's atomics order nothing but themselves. So every word of a value carries 16 bits and a mark that says that this
+// word was written; the words are 0 before.
+
+const WRITTEN = 1u;
+
+fn publish_halves(word: u32, value: u32) {
+    set_state_word(word, (value << 16u) | WRITTEN);
+    set_state_word(word + 1u, (value & 0xffff0000u) | WRITTEN);
+}
+
+// Takes 2 * WORDS words.
+fn publish_accumulator(word: u32, value: Accumulator) {
+    let words = to_words(value);
+    publish_halves(word, words.x);
+    if (WORDS == 2u) {
+        publish_halves(word + 2u, words.y);
+    }
+}
+
+// The value so far, and WRITTEN if that is all of it.
+fn read_halves(word: u32) -> vec2<u32> {
+    let low = state_word(word);
+    let high = state_word(word + 1u);
+    return vec2<u32>((high & 0xffff0000u) | (low >> 16u), low & high & WRITTEN);
+}
+
+struct AccumulatorReading {
+    value: Accumulator,
+    written: u32,
+}
+
+fn read_accumulator(word: u32) -> AccumulatorReading {
+    let first = read_halves(word);
+    var second = vec2<u32>(0u, WRITTEN);
+    if (WORDS == 2u) {
+        second = read_halves(word + 2u);
+    }
+    return AccumulatorReading(of_words(vec2<u32>(first.x, second.x)), first.y & second.y);
+}
 
 // Words of the header.
 const TICKET = 0u;

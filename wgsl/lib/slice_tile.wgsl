@@ -1,5 +1,5 @@
 // A tile of a slice by one invocation, a run at a time: its results, and how far the slice has come. Needs
-// lib/progress.wgsl, lib/run_reach.wgsl, lib/left_fold.wgsl, <reads> and <writes>.
+// lib/progress.wgsl, lib/run_reach.wgsl, lib/left_fold.wgsl and <run_access>.
 
 // What a pass over a window does.
 const DIRECT = 0u;    // one pass: writes, and writes exceptional tiles again. Input and output must not share memory

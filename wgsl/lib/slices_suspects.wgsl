@@ -4,6 +4,8 @@
 #import "lib/progress.wgsl"
 #import "lib/suspects.wgsl"
 
+const IN_WHOLE_TILES = true;
+
 // The element of the window that the pass begins with, or its length if there is nothing to do.
 fn first_element(slice: u32) -> u32 {
     let suspect = state_word(column_word(slice, SUSPECT));

@@ -8,6 +8,9 @@
 #import "lib/progress.wgsl"
 #import "lib/state.wgsl"
 #import "lib/accumulator_state.wgsl"
+
+// Whether windows begin and end with tiles.
+const IN_WHOLE_TILES = false;
 // Whether slices are cut into windows: software drivers go through what they then do, in any case.
 override in_windows: bool = true;
 

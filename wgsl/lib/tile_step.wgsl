@@ -6,8 +6,7 @@
 
 #import "lib/exceptional.wgsl"
 #import "lib/carry.wgsl"
-#import <reads>
-#import <writes>
+#import <run_access>
 #import <tile>
 
 // What the tile goes on from; after settle_tile, what the next tile goes on from. Invocation 0 may read it at once
