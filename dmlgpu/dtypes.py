@@ -42,9 +42,9 @@ class ElementType:
     itemsize : int
         Bytes of an element: 1, 2, 4 or 8.
     format : {"int", "int64", "f16", "f32", "f64"}
-        The shader piece ``wgsl/lib/element_<format>.wgsl`` that decodes, combines and encodes elements.
+        The shader piece ``wgsl/slots/element/<format>.wgsl`` that decodes, combines and encodes elements.
         Signed and unsigned integers share one, because sums and products wrap alike. Where the device lacks
-        `features`, ``element_f64_words.wgsl`` does the work of ``element_f64.wgsl``.
+        `features`, ``f64_words.wgsl`` does the work of ``f64.wgsl``.
     accumulator_size : int
         Bytes of the shader's accumulator type, which is also the unit of scratch memory.
     features : tuple of str

@@ -1,7 +1,7 @@
 """Finds the WGSL files, resolves their imports, and keeps a map from lines back to files.
 
-A file is valid WGSL plus lines ``#import "lib/name.wgsl"`` and ``#import <slot>``. A slot is a piece that the plan
-chooses, such as the element type; each piece is included once, before the text that asks for it.
+A file is valid WGSL plus lines ``#import "lib/order/carry.wgsl"`` and ``#import <slot>``. A slot is a piece that
+the plan chooses, such as the element type; each piece is included once, before the text that asks for it.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def resolve(kernel: str, slots: Mapping[str, str]) -> Shader:
         A name from `kernel_names`.
     slots : mapping of str to str
         For each slot the piece that fills it: ``{"element": "f32"}`` makes ``#import <element>`` include
-        ``lib/element_f32.wgsl``. Slots that the kernel does not ask for are ignored.
+        ``slots/element/f32.wgsl``. Slots that the kernel does not ask for are ignored.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def resolve(kernel: str, slots: Mapping[str, str]) -> Shader:
             elif match[1]:
                 include(match[1])
             elif match[2] in slots:
-                include(f"lib/{match[2]}_{slots[match[2]]}.wgsl")
+                include(f"slots/{match[2]}/{slots[match[2]]}.wgsl")
             else:
                 raise ShaderError(f"{name}:{number}: nothing fills the slot <{match[2]}>")
 

@@ -97,7 +97,7 @@ def run_without(posts: Posts, device: Device, plan: Plan, source: Any, target: A
     tiles, exclusive = int(look_back.params["tiles"]), int(look_back.params["exclusive"])
     element = dict(look_back.pipeline.slots)["element"]
     is_exact, halves = element in ("int", "int64"), 4 if element in ("int64", "f64", "f64_words") else 2
-    # See wgsl/lib/lookback_records.wgsl: of a tile and of a span the total and its bounds; then what else they have.
+    # See wgsl/lib/lookback/records.wgsl: of a tile and of a span the total and its bounds; then what else they have.
     prefix = halves + 2
     of_tile = halves if is_exact else prefix + 3 * halves * exclusive
     of_span = prefix + halves + 1 + (0 if is_exact else halves * exclusive)

@@ -89,8 +89,8 @@ def bench(device: Device, tmp_path: Path) -> Bench:
 
 
 def test_what_comes_of_alterations(bench: Bench) -> None:
-    text = shader_texts()["lib/order.wgsl"]
-    one = next(one for one in alterations(text, "lib/order.wgsl") if one.text == "true")
+    text = shader_texts()["lib/order/order.wgsl"]
+    one = next(one for one in alterations(text, "lib/order/order.wgsl") if one.text == "true")
     unused = replace(one, file="elementwise.wgsl", start=0, end=0, text="")
     for alteration, state in (
         (one, "caught"),

@@ -86,14 +86,14 @@ def test_lines_lead_back_to_files() -> None:
     assert len(text) == len(shader.lines)
     number = next(i for i, line in enumerate(text, 1) if "fn combine(" in line)
     where = shader.lines[number - 1]
-    assert where.file == "lib/accumulate_f32.wgsl"
+    assert where.file == "lib/arithmetic/accumulate_f32.wgsl"
     assert "fn combine(" in (shaders.folder() / where.file).read_text().splitlines()[where.number - 1]
     assert shader.locate(f"error at wgsl:{number}:4") == f"error at {where.file}:{where.number}:4"
     assert shader.locate("wgsl:999999:1") == "wgsl:999999:1"
 
 
 def test_a_slot_that_nothing_fills() -> None:
-    with pytest.raises(ShaderError, match=r"lib/elements\.wgsl:\d+: nothing fills the slot <element>"):
+    with pytest.raises(ShaderError, match=r"lib/memory/elements\.wgsl:\d+: nothing fills the slot <element>"):
         shaders.resolve("scan_tiles", {"input": "separate", "output": "words"})
 
 
@@ -139,7 +139,7 @@ def test_floats_are_nowhere_but_in_operations(path: Path) -> None:
     So values are held as bits, and a constant that is NaN or infinite as a float is hidden. Metal has no float64.
     """
     text = re.sub("//.*", "", path.read_text())
-    if path.stem == "element_f64":
+    if path.stem == "f64":
         return
     floats = re.findall(r".{0,12}\bf(?:32|16)\b.{0,5}", text)
     assert all(re.search(r"bitcast<f32>\(|= bitcast<u32>\(f32\(i32|\(f32\(i32", one) for one in floats), floats

@@ -3,13 +3,13 @@
 // Grid: workgroups of 64 invocations; one invocation for each element.
 // Bindings: 0 params, 1 input (absent in place), 2 output.
 // Constants: flat, input_log2_bits, output_log2_bits; mantissa_bits and exponent_bias of roundings; of conversions
-// those of lib/function_convert.wgsl.
+// those of slots/function/convert.wgsl.
 // Bytes moved: each element is read once and written once.
 
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/load_bits.wgsl"
+#import "lib/memory/load_bits.wgsl"
 #import <function>
 
 @compute @workgroup_size(64)

@@ -14,16 +14,16 @@
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/input_bits.wgsl"
+#import "lib/memory/input_bits.wgsl"
 #import <element>
-#import "lib/order.wgsl"
-#import "lib/exceptional.wgsl"
-#import "lib/carry.wgsl"
-#import "lib/column_groups.wgsl"
-#import "lib/four.wgsl"
+#import "lib/order/order.wgsl"
+#import "lib/order/exceptional.wgsl"
+#import "lib/order/carry.wgsl"
+#import "lib/bands/groups.wgsl"
+#import "lib/bands/four.wgsl"
 #import <fours>
-#import "lib/band_columns.wgsl"
-#import "lib/band_block.wgsl"
+#import "lib/bands/columns.wgsl"
+#import "lib/bands/block.wgsl"
 
 // Number `j` of the columns that an invocation has of a band; params.count where there is none.
 fn column_in(band: u32, lane: u32, j: u32) -> u32 {

@@ -11,10 +11,10 @@
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/integer_words.wgsl"
+#import "lib/arithmetic/integer_words.wgsl"
 #import <vector>
-#import "lib/state.wgsl"
-#import "lib/column_groups.wgsl"
+#import "lib/memory/state.wgsl"
+#import "lib/bands/groups.wgsl"
 
 // Vectors of an invocation: 1, 2, 4 or 8.
 override vectors: u32 = 8u;

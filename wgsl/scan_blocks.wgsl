@@ -15,17 +15,17 @@
 #import <input>
 #import <output>
 #import <element>
-#import "lib/order.wgsl"
-#import "lib/exceptional.wgsl"
-#import "lib/run.wgsl"
-#import "lib/run_reach.wgsl"
-#import "lib/run_slices.wgsl"
-#import "lib/two_steps.wgsl"
-#import "lib/input_bits.wgsl"
+#import "lib/order/order.wgsl"
+#import "lib/order/exceptional.wgsl"
+#import "lib/order/run.wgsl"
+#import "lib/order/run_reach.wgsl"
+#import "lib/order/run_slices.wgsl"
+#import "lib/order/two_steps.wgsl"
+#import "lib/memory/input_bits.wgsl"
 #import <stage>
-#import "lib/fetch_quads.wgsl"
-#import "lib/ordered_vectors.wgsl"
-#import "lib/left_fold.wgsl"
+#import "lib/memory/fetch_quads.wgsl"
+#import "lib/memory/ordered_vectors.wgsl"
+#import "lib/order/left_fold.wgsl"
 
 // Whether slices have at most 16 elements: they are left folds, and need no others' totals.
 override single: bool = false;

@@ -9,17 +9,17 @@
 
 #import "lib/params.wgsl"
 #import <element>
-#import "lib/order.wgsl"
-#import "lib/exceptional.wgsl"
-#import "lib/carry.wgsl"
-#import "lib/state.wgsl"
-#import "lib/tile_state.wgsl"
-#import "lib/bounds.wgsl"
+#import "lib/order/order.wgsl"
+#import "lib/order/exceptional.wgsl"
+#import "lib/order/carry.wgsl"
+#import "lib/memory/state.wgsl"
+#import "lib/tiles/state.wgsl"
+#import "lib/order/bounds.wgsl"
 
 const SPANS = 64u;
 var<workgroup> ends: array<Accumulator, SPANS>;
 
-#import "lib/tile_bases.wgsl"
+#import "lib/tiles/bases.wgsl"
 
 @compute @workgroup_size(SPANS)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {

@@ -12,22 +12,22 @@
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/elements.wgsl"
-#import "lib/order.wgsl"
-#import "lib/exceptional.wgsl"
-#import "lib/carry.wgsl"
+#import "lib/memory/elements.wgsl"
+#import "lib/order/order.wgsl"
+#import "lib/order/exceptional.wgsl"
+#import "lib/order/carry.wgsl"
 #import <run_access>
 #import <tile>
-#import "lib/run_extremes.wgsl"
-#import "lib/state_atomic.wgsl"
-#import "lib/tile_state.wgsl"
-#import "lib/classes.wgsl"
-#import "lib/bounds.wgsl"
-#import "lib/lookback_records.wgsl"
-#import "lib/withheld.wgsl"
-#import "lib/lookback_tile.wgsl"
-#import "lib/lookback_span.wgsl"
-#import "lib/lookback_spans.wgsl"
+#import "lib/order/run_extremes.wgsl"
+#import "lib/memory/state_atomic.wgsl"
+#import "lib/tiles/state.wgsl"
+#import "lib/order/classes.wgsl"
+#import "lib/order/bounds.wgsl"
+#import "lib/lookback/records.wgsl"
+#import "lib/lookback/withheld.wgsl"
+#import "lib/lookback/tile.wgsl"
+#import "lib/lookback/span.wgsl"
+#import "lib/lookback/spans.wgsl"
 
 var<workgroup> drawn: vec2<u32>;
 var<workgroup> before_tile: Accumulator;

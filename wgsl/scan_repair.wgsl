@@ -12,18 +12,18 @@
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/elements.wgsl"
-#import "lib/order.wgsl"
-#import "lib/tile_step.wgsl"
-#import "lib/left_fold_together.wgsl"
-#import "lib/state.wgsl"
-#import "lib/tile_state.wgsl"
-#import "lib/classes.wgsl"
-#import "lib/bounds.wgsl"
+#import "lib/memory/elements.wgsl"
+#import "lib/order/order.wgsl"
+#import "lib/tiles/step.wgsl"
+#import "lib/tiles/left_fold_together.wgsl"
+#import "lib/memory/state.wgsl"
+#import "lib/tiles/state.wgsl"
+#import "lib/order/classes.wgsl"
+#import "lib/order/bounds.wgsl"
 
 const SPANS = LANES;
 
-#import "lib/tile_bases.wgsl"
+#import "lib/tiles/bases.wgsl"
 
 // Whether it is the first turn over a slice of which scan_lookback has left tiles.
 var<workgroup> finds_bases: u32;

@@ -10,11 +10,11 @@
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/elements.wgsl"
-#import "lib/order.wgsl"
-#import "lib/tile_step.wgsl"
-#import "lib/state.wgsl"
-#import "lib/carry_state.wgsl"
+#import "lib/memory/elements.wgsl"
+#import "lib/order/order.wgsl"
+#import "lib/tiles/step.wgsl"
+#import "lib/memory/state.wgsl"
+#import "lib/order/carry_state.wgsl"
 
 @compute @workgroup_size(LANES)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {

@@ -9,15 +9,15 @@
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/elements.wgsl"
-#import "lib/order.wgsl"
-#import "lib/lag.wgsl"
-#import "lib/progress.wgsl"
-#import "lib/run.wgsl"
+#import "lib/memory/elements.wgsl"
+#import "lib/order/order.wgsl"
+#import "lib/slices/lag.wgsl"
+#import "lib/slices/progress.wgsl"
+#import "lib/order/run.wgsl"
 #import <run_access>
-#import "lib/state.wgsl"
-#import "lib/tile_state.wgsl"
-#import "lib/serial_tile.wgsl"
+#import "lib/memory/state.wgsl"
+#import "lib/tiles/state.wgsl"
+#import "lib/slices/serial_tile.wgsl"
 
 // Returns what comes before a tile, as if it were one long span.
 fn carry_into(slice: u32, tile: u32) -> Carry {

@@ -2,25 +2,25 @@
 // for each tile: for software adapters, where barriers are expensive.
 //
 // Grid: workgroups of 8 invocations, as many as a CPU runs at a time; one invocation for each tile.
-// Bindings: 0 params, 1 input (absent where input_in_output), 2 output (not written), 3 state: writes 12 words for
-// each tile.
+// Bindings: 0 params, 1 input (absent where slots/input/in_output.wgsl), 2 output (not written), 3 state: writes 12
+// words for each tile.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
 // Bytes moved: each element is read once; 48 bytes are written for each tile.
 
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/elements.wgsl"
-#import "lib/order.wgsl"
-#import "lib/progress.wgsl"
-#import "lib/run.wgsl"
-#import "lib/run_extremes.wgsl"
-#import "lib/run_reach.wgsl"
+#import "lib/memory/elements.wgsl"
+#import "lib/order/order.wgsl"
+#import "lib/slices/progress.wgsl"
+#import "lib/order/run.wgsl"
+#import "lib/order/run_extremes.wgsl"
+#import "lib/order/run_reach.wgsl"
 #import <run_access>
-#import "lib/state.wgsl"
-#import "lib/tile_state.wgsl"
-#import "lib/serial_tile.wgsl"
-#import "lib/classes.wgsl"
+#import "lib/memory/state.wgsl"
+#import "lib/tiles/state.wgsl"
+#import "lib/slices/serial_tile.wgsl"
+#import "lib/order/classes.wgsl"
 
 @compute @workgroup_size(LANES)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {

@@ -13,12 +13,12 @@
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/elements.wgsl"
-#import "lib/order.wgsl"
-#import "lib/exceptional.wgsl"
-#import "lib/run.wgsl"
-#import "lib/run_reach.wgsl"
-#import "lib/run_slices.wgsl"
+#import "lib/memory/elements.wgsl"
+#import "lib/order/order.wgsl"
+#import "lib/order/exceptional.wgsl"
+#import "lib/order/run.wgsl"
+#import "lib/order/run_reach.wgsl"
+#import "lib/order/run_slices.wgsl"
 #import <run_access>
 
 // params.length if that is worth a pipeline of its own, where compilers leave out what a slice does not have; else 0.

@@ -15,15 +15,15 @@
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/elements.wgsl"
-#import "lib/order.wgsl"
-#import "lib/lag.wgsl"
+#import "lib/memory/elements.wgsl"
+#import "lib/order/order.wgsl"
+#import "lib/slices/lag.wgsl"
 #import <slices>
-#import "lib/run.wgsl"
-#import "lib/run_reach.wgsl"
+#import "lib/order/run.wgsl"
+#import "lib/order/run_reach.wgsl"
 #import <run_access>
-#import "lib/left_fold.wgsl"
-#import "lib/slice_tile.wgsl"
+#import "lib/order/left_fold.wgsl"
+#import "lib/slices/tile.wgsl"
 
 // 8 where there are few slices and software drivers would leave cores idle.
 override lanes: u32 = 64u;

@@ -1,7 +1,7 @@
 // Scans each tile of slices that are side by side in memory, from what scan_carries says that it begins with: a
 // workgroup a tile of a strip.
 //
-// For GPUs, where a few columns make too few strips for scan_strips. lib/strip_shape.wgsl has what a strip is.
+// For GPUs, where a few columns make too few strips for scan_strips. lib/strips/shape.wgsl has what a strip is.
 // Tiles from the first one on that may be exceptional are written like others, and marked as not written:
 // scan_repair and scan_tiles write them again.
 // Grid: a workgroup of 256 for each tile of each strip; the strips of a tile follow each other.
@@ -12,22 +12,22 @@
 // last word of each; up to 28 bytes are read and written for each tile of a slice.
 
 #import "lib/params.wgsl"
-#import "lib/strip_shape.wgsl"
+#import "lib/strips/shape.wgsl"
 #import <input>
 #import <output>
 #import <element>
-#import "lib/order.wgsl"
-#import "lib/exceptional.wgsl"
-#import "lib/carry.wgsl"
-#import "lib/run.wgsl"
-#import "lib/run_reach.wgsl"
-#import "lib/state.wgsl"
-#import "lib/tile_state.wgsl"
+#import "lib/order/order.wgsl"
+#import "lib/order/exceptional.wgsl"
+#import "lib/order/carry.wgsl"
+#import "lib/order/run.wgsl"
+#import "lib/order/run_reach.wgsl"
+#import "lib/memory/state.wgsl"
+#import "lib/tiles/state.wgsl"
 #import <cells>
-#import "lib/cell_parts.wgsl"
-#import "lib/strip_rows.wgsl"
-#import "lib/strip_column.wgsl"
-#import "lib/strip_stretch.wgsl"
+#import "lib/strips/cell_parts.wgsl"
+#import "lib/strips/rows.wgsl"
+#import "lib/strips/column.wgsl"
+#import "lib/strips/stretch.wgsl"
 
 // A column before a tile, which goes on from its base as if that were one long span.
 fn begin_column(slice: u32, tile: u32) -> Column {

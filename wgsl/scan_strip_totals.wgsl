@@ -1,7 +1,7 @@
 // Reduces each tile of slices that are side by side in memory to its total, and to what tells whether it may be
 // exceptional: a workgroup a tile of a strip.
 //
-// For GPUs, where a few columns make too few strips for scan_strips. lib/strip_shape.wgsl has what a strip is.
+// For GPUs, where a few columns make too few strips for scan_strips. lib/strips/shape.wgsl has what a strip is.
 // Grid: a workgroup of 256 for each tile of each strip; the strips of a tile follow each other.
 // Bindings: 0 params, 1 input (absent in place, for integers), 2 output (not written), 3 state: writes a record for
 // each tile of a slice: of floats 12 words, of integers the accumulators only.
@@ -10,25 +10,25 @@
 // up to 48 bytes are written for each tile of a slice.
 
 #import "lib/params.wgsl"
-#import "lib/strip_shape.wgsl"
+#import "lib/strips/shape.wgsl"
 #import <input>
 #import <output>
 #import <element>
-#import "lib/order.wgsl"
-#import "lib/exceptional.wgsl"
-#import "lib/carry.wgsl"
-#import "lib/run.wgsl"
-#import "lib/run_extremes.wgsl"
-#import "lib/run_reach.wgsl"
-#import "lib/classes.wgsl"
-#import "lib/state.wgsl"
-#import "lib/tile_state.wgsl"
+#import "lib/order/order.wgsl"
+#import "lib/order/exceptional.wgsl"
+#import "lib/order/carry.wgsl"
+#import "lib/order/run.wgsl"
+#import "lib/order/run_extremes.wgsl"
+#import "lib/order/run_reach.wgsl"
+#import "lib/order/classes.wgsl"
+#import "lib/memory/state.wgsl"
+#import "lib/tiles/state.wgsl"
 #import <cells>
-#import "lib/cell_parts.wgsl"
-#import "lib/strip_rows.wgsl"
-#import "lib/strip_column.wgsl"
-#import "lib/strip_stretch.wgsl"
-#import "lib/strip_measures.wgsl"
+#import "lib/strips/cell_parts.wgsl"
+#import "lib/strips/rows.wgsl"
+#import "lib/strips/column.wgsl"
+#import "lib/strips/stretch.wgsl"
+#import "lib/strips/measures.wgsl"
 
 fn begin_column(slice: u32) -> Column {
     var x: Column;

@@ -11,21 +11,21 @@
 // last word of each.
 
 #import "lib/params.wgsl"
-#import "lib/strip_shape.wgsl"
+#import "lib/strips/shape.wgsl"
 #import <input>
 #import <output>
 #import <element>
-#import "lib/order.wgsl"
-#import "lib/exceptional.wgsl"
-#import "lib/carry.wgsl"
-#import "lib/run.wgsl"
-#import "lib/run_reach.wgsl"
-#import "lib/suspects.wgsl"
+#import "lib/order/order.wgsl"
+#import "lib/order/exceptional.wgsl"
+#import "lib/order/carry.wgsl"
+#import "lib/order/run.wgsl"
+#import "lib/order/run_reach.wgsl"
+#import "lib/slices/suspects.wgsl"
 #import <cells>
-#import "lib/strip_rows.wgsl"
-#import "lib/strip_column.wgsl"
-#import "lib/strip_stretch.wgsl"
-#import "lib/strip_suspects.wgsl"
+#import "lib/strips/rows.wgsl"
+#import "lib/strips/column.wgsl"
+#import "lib/strips/stretch.wgsl"
+#import "lib/strips/suspects.wgsl"
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {

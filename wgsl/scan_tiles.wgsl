@@ -13,14 +13,14 @@
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/elements.wgsl"
-#import "lib/order.wgsl"
-#import "lib/exceptional.wgsl"
-#import "lib/carry.wgsl"
+#import "lib/memory/elements.wgsl"
+#import "lib/order/order.wgsl"
+#import "lib/order/exceptional.wgsl"
+#import "lib/order/carry.wgsl"
 #import <run_access>
 #import <tile>
-#import "lib/state.wgsl"
-#import "lib/tile_state.wgsl"
+#import "lib/memory/state.wgsl"
+#import "lib/tiles/state.wgsl"
 
 var<workgroup> ends: array<Accumulator, 256>;
 var<workgroup> folded: Accumulator;

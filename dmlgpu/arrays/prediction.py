@@ -29,12 +29,12 @@ Values = NDArray[Any]
 """Accumulators."""
 
 _S, _C, _LAST, _FLAGS = 0, 2, 4, 6
-"""The words of a carry, as ``wgsl/lib/carry_state.wgsl`` has them."""
+"""The words of a carry, as ``wgsl/lib/order/carry_state.wgsl`` has them."""
 HAS_S = 0x100
 _TOTAL, _P, _H, _R, _LARGEST, _CLASS, _SMALLEST = 0, 2, 4, 6, 8, 10, 11
-"""The words of a tile's record, as ``wgsl/lib/tile_state.wgsl`` has them."""
+"""The words of a tile's record, as ``wgsl/lib/tiles/state.wgsl`` has them."""
 _HAS_INFINITY, _HAS_OTHER, _HAS_NAN, _IS_NEGATIVE = 1, 2, 4, 8
-"""The bits of a tile's class, as ``wgsl/lib/classes.wgsl`` has them."""
+"""The bits of a tile's class, as ``wgsl/lib/order/classes.wgsl`` has them."""
 _TILES_A_SPAN = SPAN // TILE
 _FEW_TILES = 4 * _TILES_A_SPAN
 """To look at first behind an exceptional tile, as another may follow soon."""

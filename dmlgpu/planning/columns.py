@@ -33,7 +33,7 @@ _FULL = 1.25
 """Wide strips must not have more than so many times the columns that there are."""
 _WORD_BYTES = 4
 _STRIP_WORDS = 8
-"""Words a column, see wgsl/lib/suspects.wgsl."""
+"""Words a column, see wgsl/lib/slices/suspects.wgsl."""
 _MAX_STRIP_ROWS = 2 * SPAN
 """Of a window: the second pass has an invocation go through a column, as scan_slices does."""
 

@@ -17,7 +17,7 @@ _FLOAT_FORMATS = {"float16": (10, 15), "float32": (23, 127), "float64": (52, 102
 """Mantissa bits and exponent bias."""
 
 _KINDS = {"bool": 1, "uint": 2, "int": 3, "float": 4}
-"""The kinds of lib/function_convert.wgsl; 0 copies bits."""
+"""The kinds of slots/function/convert.wgsl; 0 copies bits."""
 
 
 class ElementwisePlanner(Planner):

@@ -230,7 +230,7 @@ def _least(sectors: Sectors | None) -> float | None:
 @cache
 def _purpose(key: PipelineKey) -> str:
     """Return the first sentence of a kernel's file, and of the piece that says what it takes or does."""
-    pieces = [f"lib/{slot}_{piece}" for slot, piece in key.slots if slot in ("function", "slices")]
+    pieces = [f"slots/{slot}/{piece}" for slot, piece in key.slots if slot in ("function", "slices")]
     return ": ".join(_sentence(name) for name in (key.kernel, *pieces))
 
 

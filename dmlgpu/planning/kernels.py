@@ -274,7 +274,7 @@ def _are_slices(work: Work) -> bool:
 
 
 def tile_slice_words(tiles: int) -> int:
-    """Return the words of a slice's carries and of the records of its tiles, as lib/tile_state.wgsl has them."""
+    """Return the words of a slice's carries and of the records of its tiles, as lib/tiles/state.wgsl has them."""
     return 16 + 12 * tiles
 
 
@@ -286,7 +286,7 @@ LOOKBACK_HEADER_WORDS = 2
 
 
 def lookback_slice_words(tiles: int, accumulator_words: int, is_exact: bool, exclusive: int) -> int:
-    """Return the words of a slice's records for tiles and spans, as lib/lookback_records.wgsl has them.
+    """Return the words of a slice's records for tiles and spans, as lib/lookback/records.wgsl has them.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def _band_words(work: Work) -> int:
 
 
 def _column_words(work: Work) -> int:
-    # As lib/suspects.wgsl has them; of integers only between windows, and a token otherwise.
+    # As lib/slices/suspects.wgsl has them; of integers only between windows, and a token otherwise.
     is_cut = work.fields["resume"] or work.fields["suspend"]
     if is_cut or (work.folds == 2 and work.length > TILE):
         return 8 * work.count

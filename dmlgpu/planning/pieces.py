@@ -39,17 +39,17 @@ __all__ = [
 ]
 
 CARRY_WORDS = 8
-"""32-bit words of a slice's carry, as ``wgsl/lib/carry_state.wgsl`` has them."""
+"""32-bit words of a slice's carry, as ``wgsl/lib/order/carry_state.wgsl`` has them."""
 
 _S, _C, _LAST, _FLAGS = 0, 2, 4, 6
 """The words of its parts."""
 _HAS_S = 0x100
 _SUSPECT, _TILES = 0, 1
-"""The words of a column that come before its carry's three accumulators, as ``wgsl/lib/suspects.wgsl`` has them."""
+"""The words of a column that come before its carry's three accumulators: see ``wgsl/lib/slices/suspects.wgsl``."""
 _NUMBERS_TILE = SPAN // TILE
 """Where pieces of integers begin that go on, as all bits are in s there."""
 RECORD_WORDS = 12
-"""32-bit words of a tile's record, as ``wgsl/lib/tile_state.wgsl`` has them."""
+"""32-bit words of a tile's record, as ``wgsl/lib/tiles/state.wgsl`` has them."""
 
 _SLICE_WORDS = {
     "scan_rows": CARRY_WORDS,
@@ -103,10 +103,10 @@ class CarryRows:
 
 @dataclass(frozen=True)
 class CarryColumns:
-    """Carries of floats side by side in scratch memory, as ``wgsl/lib/suspects.wgsl`` has them.
+    """Carries of floats side by side in scratch memory, as ``wgsl/lib/slices/suspects.wgsl`` has them.
 
     How many tiles a column's carry has follows from its place, or else the column is one of those that
-    ``wgsl/lib/slices_suspects.wgsl`` takes.
+    ``wgsl/slots/slices/suspects.wgsl`` takes.
 
     Attributes
     ----------
@@ -152,8 +152,8 @@ class CarryNumbers:
     itemsize : int
         Bytes of an element.
     in_strips : bool
-        Whether there is a carry for each word of them, as ``wgsl/lib/suspects.wgsl`` has it; else there are four words
-        for each vector, as in ``wgsl/scan_bands_exact.wgsl``.
+        Whether there is a carry for each word of them, as ``wgsl/lib/slices/suspects.wgsl`` has it; else there are four
+        words for each vector, as in ``wgsl/scan_bands_exact.wgsl``.
     across : int
         How many slices are neighbours in memory, which words of strips and vectors of bands end with.
     """
@@ -223,7 +223,7 @@ class CarryNumbers:
 
 @dataclass(frozen=True)
 class CarrySlices:
-    """Carries of slices side by side in scratch memory, as ``wgsl/lib/slices_windows.wgsl`` has them.
+    """Carries of slices side by side in scratch memory, as ``wgsl/slots/slices/windows.wgsl`` has them.
 
     Attributes
     ----------
@@ -388,7 +388,7 @@ def plan_piece(
     slice_words = _SLICE_WORDS[passes[-1].pipeline.kernel]
     if slice_words == CARRY_WORDS:
         return PiecePlan(Plan.of(passes), CarryRows(problem.slices, slice_words, 0, 0))
-    # Two carries take turns: lib/tile_state.wgsl.
+    # Two carries take turns: lib/tiles/state.wgsl.
     first, last = (int(one.params["carry_side"]) for one in (passes[0], passes[-1]))
     form = CarryRows(problem.slices, slice_words, CARRY_WORDS * first, CARRY_WORDS * (1 - last))
     return PiecePlan(Plan.of(passes), form)

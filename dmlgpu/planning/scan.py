@@ -57,7 +57,7 @@ _INFINITIES: Final = {2: 0x7C00, 4: 0x7F800000, 8: 0x7FF00000}
 _DIRECT, _CHECK, _WRITE = 0, 1, 2
 """The phases of scan_slices.wgsl."""
 _BEHIND_LOOKBACK, _BEFORE_LOOKBACK = 1, 2
-"""Of the uniform ``lookback``, as lib/tile_state.wgsl has them."""
+"""Of the uniform ``lookback``, as lib/tiles/state.wgsl has them."""
 _WHY_CLEAR = "scratch memory may hold anything; the last pass leaves that part zero, for the next scan like this one"
 
 

@@ -70,7 +70,7 @@ _CORES_A_BAND = 4
 """As many cores with an invocation a tile, which fetches a line of a cache for each element, are no quicker than
 one core with a band, of which a half may be idle."""
 _BAND_WORDS = 17
-"""Words a column of floats, see wgsl/lib/band_columns.wgsl."""
+"""Words a column of floats, see wgsl/lib/bands/columns.wgsl."""
 _MAX_STATE_BYTES = 32 * 2**20
 _MAX_ROWS = 10 * TILE
 """Rows of all bands of a workgroup in a dispatch: Mesa's software drivers end loops after 65,535 iterations, of which a

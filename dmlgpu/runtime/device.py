@@ -681,7 +681,7 @@ class Device:
         Returns
         -------
         ndarray of uint32, shape (slices, tiles, RECORD_WORDS)
-            What ``wgsl/lib/tile_state.wgsl`` says of each tile, in traversal order.
+            What ``wgsl/lib/tiles/state.wgsl`` says of each tile, in traversal order.
 
         Raises
         ------

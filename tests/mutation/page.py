@@ -25,7 +25,7 @@ the command fails.
 
 ```sh
 make mutation                                          # the files whose code has changed since; all of them take hours
-make mutation MUTATION_ARGS="lib/run.wgsl scan_rows.wgsl"  # these again
+make mutation MUTATION_ARGS="lib/order/run.wgsl scan_rows.wgsl"  # these again
 make mutation MUTATION_ARGS="--kind check"             # the alterations of one kind, of all files that have changed
 make mutation MUTATION_ARGS="--survivors --patience 4" # what survived, on four times as much code
 make mutation MUTATION_ARGS=--page                     # try nothing: judge, and write this page again

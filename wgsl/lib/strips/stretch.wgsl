@@ -1,0 +1,82 @@
+// A stretch of rows in a strip: what an invocation does with its runs of both columns, and all of them together.
+// Needs lib/strips/rows.wgsl and lib/strips/column.wgsl.
+
+// Where an invocation's columns begin: the first, and how far from it the second is, if there is one.
+struct Pair {
+    place: Place,
+    apart: Place,
+    has_other: bool,
+}
+
+// Of columns with these slices. Those that are not there read what others do.
+fn pair_of(first: u32, second: u32) -> Pair {
+    let there = min(first, params.count - slices_of_cell);
+    let place = place_of(there);
+    let other = place_of(other_slice(there, second));
+    return Pair(place, Place(other.input - place.input, other.output - place.output), second < params.count);
+}
+
+// How many rows an invocation has of the stretch from row `k` on, of `length` rows in all, where it has the rows from
+// number `first` on.
+fn rows_there(k: u32, first: u32, length: u32) -> u32 {
+    return min(length - min(k + first, length), FANOUT);
+}
+
+fn take_rows(rows: Rows, count: u32, a: ptr<function, Column>, b: ptr<function, Column>) {
+    take_run(first_run(rows), count, a);
+    if (columns > 1u) {
+        take_run(second_run(rows), count, b);
+    }
+}
+
+fn put_on_shelf(shelf: u32, lane: u32, a: Accumulator, b: Accumulator) {
+    shelves[shelf][lane] = a;
+    if (columns > 1u) {
+        shelves[shelf][LANES + lane] = b;
+    }
+    workgroupBarrier();
+}
+
+// Makes h of all runs' totals, by Hillis-Steele inside each block, and leaves them on the shelf whose number it
+// returns.
+fn fold_stretch(shelf: u32, lane: u32, a: ptr<function, Column>, b: ptr<function, Column>) -> u32 {
+    let j = lane / lanes % FANOUT;
+    var full = shelf;
+    for (var stride = 1u; stride < FANOUT; stride <<= 2u) {
+        put_on_shelf(full, lane, (*a).h, (*b).h);
+        (*a).h = take_steps(full, lane, j, stride, (*a).h);
+        if (columns > 1u) {
+            (*b).h = take_steps(full, LANES + lane, j, stride, (*b).h);
+        }
+        full = 1u - full;
+    }
+    put_on_shelf(full, lane, (*a).h, (*b).h);
+    return full;
+}
+
+// Makes the results of a stretch, whose h are on the shelf, and writes them. It begins with element `i` of the slices;
+// the invocation has `count` rows from number `row` of the window on. Returns the shelf that is free.
+fn write_stretch(
+    shelf: u32, lane: u32, i: u32, row: u32, count: u32, pair: Pair, a: ptr<function, Column>, b: ptr<function, Column>,
+) -> u32 {
+    let output = pair.place.output + row * params.output_axis_stride;
+    finish_run(shelf, 0u, lane, i, count, a);
+    if (columns > 1u) {
+        finish_run(shelf, LANES, lane, i, count, b);
+    }
+    let free = 1u - shelf;
+    if (params.exclusive == 0u) {
+        store_rows(lane, (*a).slice, output, pair.apart.output, count, pair.has_other, (*a).r, (*b).r);
+        return free;
+    }
+    put_on_shelf(free, lane, (*a).r[15], (*b).r[15]);
+    let before_a = before_run(free, 0u, lane, a);
+    var before_b = before_a;
+    if (columns > 1u) {
+        before_b = before_run(free, LANES, lane, b);
+    }
+    let results_a = shifted_run(before_a, (*a).r);
+    let results_b = shifted_run(before_b, (*b).r);
+    store_rows(lane, (*a).slice, output, pair.apart.output, count, pair.has_other, results_a, results_b);
+    return shelf;
+}

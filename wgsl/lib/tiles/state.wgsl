@@ -1,0 +1,80 @@
+// Scratch memory of the tile kernels. First, for each slice, what goes from window to window and from pass to pass;
+// then, for each tile, what one pass leaves for the next. Needs lib/memory/state.wgsl or lib/memory/state_atomic.wgsl.
+
+#import "lib/order/carry_state.wgsl"
+
+const SLICE_WORDS = 16u;
+// Two carries take turns, at word 0 and word 8: one of before the window, one of after it. Each has a spare word:
+const SUSPECT = 7u;        // the first tile of the window that may be exceptional
+const ABSORBED = 15u;      // the first tile of the window whose elements count by class only
+const NO_TILE = 0xffffffffu;
+
+fn slice_word(slice: u32) -> u32 {
+    return slice * SLICE_WORDS;
+}
+
+// The place of the carry before the window, and of the one after it.
+fn carry_before_word(slice: u32) -> u32 {
+    return slice_word(slice) + select(0u, 8u, params.carry_side == 1u);
+}
+
+fn carry_after_word(slice: u32) -> u32 {
+    return slice_word(slice) + select(8u, 0u, params.carry_side == 1u);
+}
+
+fn carry_before(slice: u32) -> Carry {
+    if (params.resume == 1u) {
+        return load_carry(carry_before_word(slice));
+    }
+    return fresh_carry();
+}
+
+// The words of a tile. The first pass leaves its total; the p, h and r that make its last result; the largest
+// magnitude of a result without what comes before the tile, and of r; its class; and for a product the smallest
+// magnitude of such a result. lib/tiles/bases.wgsl replaces p and h by base, which the results begin with, and end, the
+// last result.
+const TILE_WORDS = 12u;
+const TILE_TOTAL = 0u;
+const TILE_P = 2u;
+const TILE_H = 4u;
+const TILE_R = 6u;
+const TILE_LARGEST = 8u;
+const TILE_LARGEST_R = 9u;
+const TILE_CLASS = 10u;
+const TILE_SMALLEST = 11u;
+// Beside the class: scan_lookback has written the tile.
+const IS_WRITTEN = 16u;
+const TILE_BASE = 2u;
+const TILE_END = 4u;
+
+fn tile_word(slice: u32, tile: u32) -> u32 {
+    return params.count * SLICE_WORDS + (slice * params.tiles + tile) * TILE_WORDS;
+}
+
+fn tile_accumulator(slice: u32, tile: u32, number: u32) -> Accumulator {
+    return get_accumulator(tile_word(slice, tile) + number, 1u);
+}
+
+fn set_tile_accumulator(slice: u32, tile: u32, number: u32, value: Accumulator) {
+    put_accumulator(tile_word(slice, tile) + number, 1u, value);
+}
+
+// Behind all tiles there is what scan_lookback hands from workgroup to workgroup, if it is one of the passes: all zero
+// before it, and again behind scan_tiles. A header, then of floats a word for each slice:
+const HEADER_WORDS = 2u;
+// Of params.lookback.
+const BEHIND_LOOKBACK = 1u;
+const BEFORE_LOOKBACK = 2u;
+
+fn header_word() -> u32 {
+    return params.count * (SLICE_WORDS + params.tiles * TILE_WORDS);
+}
+
+// NO_TILE less the first tile of the window that scan_lookback has left; 0 if there is none.
+fn left_word(slice: u32) -> u32 {
+    return header_word() + HEADER_WORDS + slice;
+}
+
+fn is_left(slice: u32) -> bool {
+    return state_word(left_word(slice)) != 0u;
+}
