@@ -50,7 +50,7 @@ def test_options_reach_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = explained(capsys, "cumsum", *H200, "--monotone")
     assert out == f"{dmlgpu.explain('cumsum', (4096, 4096), axis=0, monotone=True, profile='h200')}\n"
     _, out, _ = explained(capsys, "round", "--shape", "2^20", "--mode", "half-away", "--profile", "m3")
-    assert "1. round_quads" in out
+    assert "1. elementwise_units" in out
 
 
 def test_without_a_profile_it_is_the_device(capsys: pytest.CaptureFixture[str]) -> None:

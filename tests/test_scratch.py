@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import dmlgpu
 from dmlgpu import dtypes, reference
 from dmlgpu.layout import Layout
-from dmlgpu.planning.dispatch import Plan
+from dmlgpu.planning.dispatch import Pass, PipelineKey, Plan
 from dmlgpu.planning.plan import plan_problem
 from dmlgpu.planning.problem import Operator, ScanOptions, ScanProblem, scan_problem
 from dmlgpu.planning.scan import ScanPlanner
@@ -39,10 +39,10 @@ class Memory:
         self.words = np.ones(64, bool)
 
     def run(self, step: Step) -> None:
-        if not step.only_clears:
-            self.words[: step.state_bytes] = True
-        if step.cleared is not None:
-            self.words[step.cleared.offset : step.cleared.end] = False
+        if not step.planned.only_clears:
+            self.words[: step.planned.state_bytes] = True
+        if step.planned.cleared is not None:
+            self.words[step.planned.cleared.offset : step.planned.cleared.end] = False
 
     def is_zero(self, part: Range) -> bool:
         return not self.words[part.offset : part.end].any()
@@ -52,10 +52,12 @@ def scan_of(kept: int, end: int) -> list[Step]:
     """Return the steps of a look-back whose tiles take the first `kept` bytes of `end`."""
     part = Range(kept, end - kept)
 
-    def step(cleared: Range | None, only_clears: bool = False) -> Step:
-        return Step(None, None, (1, 1, 1), 0, end, cleared, only_clears)
+    return [step_of(end, part, True), step_of(end), step_of(end), step_of(end, part)]
 
-    return [step(part, True), step(None), step(None), step(part)]
+
+def step_of(state_bytes: int, cleared: Range | None = None, only_clears: bool = False) -> Step:
+    planned = Pass(PipelineKey("any", (), ()), b"", (1, 1, 1), None, None, state_bytes, 0, cleared, only_clears)
+    return Step(planned, None, None)
 
 
 def test_what_is_left_out_would_clear_nothing_but_zeros() -> None:
@@ -69,17 +71,17 @@ def test_what_is_left_out_would_clear_nothing_but_zeros() -> None:
                 memory.words[:] = True
             steps = scan_of(*random.choice(sizes))
             if random.random() < 0.3:  # another kind of scan
-                steps = [Step(None, None, (1, 1, 1), 0, random.randrange(64), None, False)]
+                steps = [step_of(random.randrange(64))]
             recorded = [id(step) for step in zeros.needed(steps)]
             for step in steps:
                 if id(step) in recorded:
-                    if step.cleared is None and steps[0].only_clears and step is steps[1]:
-                        assert memory.is_zero(steps[0].cleared or Range(0, 64)), "it begins with zeros"
+                    if len(steps) > 1 and step is steps[1]:
+                        assert memory.is_zero(steps[0].planned.cleared or Range(0, 64)), "it begins with zeros"
                     memory.run(step)
                 else:
-                    assert step.only_clears
-                    assert step.cleared is not None
-                    assert memory.is_zero(step.cleared)
+                    assert step.planned.only_clears
+                    assert step.planned.cleared is not None
+                    assert memory.is_zero(step.planned.cleared)
                     left_out += 1
     assert left_out > 1000, "as a scan that follows one like it needs no clearing"
 
@@ -149,7 +151,7 @@ def dispatched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
     real = executor.Recording.dispatch
 
     def dispatch(self: executor.Recording, step: Step) -> None:
-        found.append(step.only_clears)
+        found.append(step.planned.only_clears)
         real(self, step)
 
     with monkeypatch.context() as patch:
@@ -231,7 +233,7 @@ def test_a_benchmark_measures_what_runs_each_time(device: Device) -> None:
     buffers = [device.allocate(x.nbytes) for _ in range(2)]
     work = work_of(device, plan, *(buffer.gpu_buffer for buffer in buffers))
     (steps,) = work.batches
-    assert [step.only_clears for step in steps] == [False] * (len(plan.passes) - 1)
+    assert [step.planned.only_clears for step in steps] == [False] * (len(plan.passes) - 1)
     for buffer in buffers:
         buffer.release()
 

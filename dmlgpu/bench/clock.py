@@ -41,7 +41,7 @@ class Work:
         The wgpu buffers that the steps use.
     """
 
-    batches: tuple[tuple[Any, ...], ...]
+    batches: tuple[tuple[Step, ...], ...]
     kept: tuple[Any, ...] = ()
 
     @property
@@ -54,9 +54,7 @@ class Work:
         for number, steps in enumerate(self.batches):
             compute = encoders().begin_compute_pass(**span(number))
             for step in steps:
-                compute.set_pipeline(step.pipeline)
-                compute.set_bind_group(0, step.group)
-                compute.dispatch_workgroups(*step.grid)
+                step.record(compute)
             compute.end()
 
 
@@ -101,14 +99,14 @@ def work_of(device: Device, plan: Plan, source: Any, target: Any) -> Work:
             scratch = (device.gpu_device.create_buffer(size=size, usage=wgpu.BufferUsage.STORAGE), 0)
             kept = (scratch[0],)
         steps = _repeated(device._executor.bind(plan, source, target, scratch).steps)
-    batches: list[list[Any]] = [[]]
+    batches: list[list[Step]] = [[]]
     elements = 0
     for step in steps:
-        if batches[-1] and elements + step.elements > device.limits.dispatch_elements:
+        if batches[-1] and elements + step.planned.elements > device.limits.dispatch_elements:
             batches.append([])
             elements = 0
         batches[-1].append(step)
-        elements += step.elements
+        elements += step.planned.elements
     return Work(tuple(tuple(batch) for batch in batches), kept)
 
 

@@ -16,7 +16,6 @@ from .. import reference
 from ..arrays.array import asarray
 from ..dtypes import by_name
 from ..layout import Layout
-from ..planning.dispatch import Plan
 from ..planning.plan import plan_problem
 from ..planning.problem import (
     ElementwiseProblem,
@@ -205,7 +204,7 @@ class Runner:
         difference = self._difference(group, x, self._data.expected(row))
         begin("measuring")
         copied, seconds = self._sample([_taker(self.clock, group.copies[group.fastest]), _taker(self.clock, work)])
-        result = Result(row, seconds, group.fastest, copied, _dispatches(plan))
+        result = Result(row, seconds, group.fastest, copied, _dispatches(work))
         if self.options.whole and row.kernel == AUTO:
             result, wrong = self._whole(result, x)
             difference = difference or wrong
@@ -288,6 +287,7 @@ def _timed(call: Callable[[], object]) -> Callable[[], float]:
     return take
 
 
-def _dispatches(plan: Plan) -> list[str]:
-    runs = [(name, len(list(some))) for name, some in groupby(one.pipeline.kernel for one in plan.passes)]
+def _dispatches(work: Work) -> list[str]:
+    names = [step.planned.pipeline.kernel for batch in work.batches for step in batch]
+    runs = [(name, len(list(some))) for name, some in groupby(names)]
     return [name if count == 1 else f"{count} x {name}" for name, count in runs]

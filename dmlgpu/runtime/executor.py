@@ -11,7 +11,6 @@ import wgpu
 
 from ..errors import ArgumentError, said
 from ..planning.dispatch import Pass, Plan, writable_input
-from ..planning.windows import Range
 from .memory import create_buffer
 from .pipelines import Pipeline, Pipelines
 
@@ -40,21 +39,17 @@ def submit(gpu_device: Any, command_buffers: Sequence[Any]) -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """A dispatch whose buffers are chosen; its last fields are those of its `Pass`."""
+    """A dispatch whose buffers are chosen."""
 
+    planned: Pass
     pipeline: Any
     group: Any
-    grid: tuple[int, int, int]
-    elements: int
-    state_bytes: int
-    cleared: Range | None
-    only_clears: bool
 
     def record(self, compute: Any) -> None:
         """Record it into a compute pass."""
         compute.set_pipeline(self.pipeline)
         compute.set_bind_group(0, self.group)
-        compute.dispatch_workgroups(*self.grid)
+        compute.dispatch_workgroups(*self.planned.grid)
 
 
 @dataclass(frozen=True)
@@ -95,13 +90,12 @@ class Zeros:
     def needed(self, steps: Iterable[Step]) -> Iterator[Step]:
         """Yield the dispatches, to be recorded now, without those that would only clear what is zero."""
         for step in steps:
-            part = step.cleared
-            if step.only_clears and part is not None and self._begin <= part.offset and part.end <= self._end:
+            part, nbytes = step.planned.cleared, step.planned.state_bytes
+            if step.planned.only_clears and part and self._begin <= part.offset and part.end <= self._end:
                 continue
             yield step
             # It may have written to all that it binds.
-            self._begin = max(self._begin, step.state_bytes)
-            self._end = max(self._end, step.state_bytes)
+            self._begin, self._end = max(self._begin, nbytes), max(self._end, nbytes)
             if part is not None:
                 meets_rest = part.end == self._begin
                 self._begin, self._end = part.offset, self._end if meets_rest else part.end
@@ -120,7 +114,7 @@ class Recording:
         if self._compute is None:
             self._compute = self._encoder.begin_compute_pass()
         step.record(self._compute)
-        self.elements += step.elements
+        self.elements += step.planned.elements
 
     def copy(self, source: Any, offset: int, target: Any, target_offset: int, size: int) -> None:
         """Record a copy from buffer to buffer, after all that was recorded before."""
@@ -352,7 +346,7 @@ class Executor:
 
     def _record(self, steps: Sequence[Step], max_elements: int, *, is_shared: bool) -> None:
         for step in self._zeros.needed(steps) if is_shared else steps:
-            if self._recording is not None and self._recording.elements + step.elements > max_elements:
+            if self._recording is not None and self._recording.elements + step.planned.elements > max_elements:
                 self.flush()
             self._recorder().dispatch(step)
 
@@ -413,8 +407,7 @@ class Executor:
             if planned.state_bytes:
                 entries.append(_entry(3, scratch[0], scratch[1], planned.state_bytes))
             group = self._gpu_device.create_bind_group(layout=pipeline.layout, entries=entries)
-            marks = planned.state_bytes, planned.cleared, planned.only_clears
-            steps.append(Step(pipeline.pipeline, group, planned.grid, planned.elements, *marks))
+            steps.append(Step(planned, pipeline.pipeline, group))
         return tuple(steps)
 
 
