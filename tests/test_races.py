@@ -66,7 +66,7 @@ def races(accesses: Iterable[Access]) -> Iterator[Race]:
 SHAPES = {
     "rows": (3, 5 * TILE + 100),
     "lookback": (1, 35 * TILE + 100),  # of more than two spans
-    "withheld": (3, 5 * TILE + 100),
+    "withheld": (3, 18 * TILE + 100),  # of more than one span, whose total some keep
     "serial": (3, 35 * TILE + 100),
     "slices": (70, 2 * TILE + 40),
     "strips": (2 * TILE + 40, 80),
@@ -174,7 +174,7 @@ def used(notes: Notes, way: str) -> Notes:
     return Notes(notes.sites, *(part[kept] for part in notes[1:]))
 
 
-SHARED = ("rows", "serial", "lookback", "withheld", "strips", "strip_tiles", *SHARED_ONLY)
+SHARED = ("rows", "serial", "withheld", "lookback", "strips", "strip_tiles", *SHARED_ONLY)
 """The ways whose kernels have memory of workgroups."""
 KINDS = [*(("float32", family) for family in DATA), ("uint8", "ordinary"), ("float16", "ordinary")]
 
