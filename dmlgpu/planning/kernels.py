@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACCESS",
+    "BEFORE_LOOKBACK",
+    "BEHIND_LOOKBACK",
     "DEAR_ELEMENTS",
     "LOOKBACK_HEADER_WORDS",
     "MAX_SERIAL_STEPS",
@@ -264,7 +266,8 @@ def _are_slices(work: Work) -> bool:
     """
     if work.slots["slices"] == "suspects":
         is_direct = not (work.constants["phase"] or work.constants["inside_runs"])
-        return is_direct and "in_windows" not in work.constants and work.element in _FLOATS
+        is_by_element = work.slots["run_access"] == "strided"
+        return is_direct and is_by_element and "in_windows" not in work.constants and work.element in _FLOATS
     if "in_windows" not in work.constants:
         return False
     begin, length = work.fields["first"] % RUN, work.length
@@ -283,6 +286,8 @@ def _tile_words(work: Work) -> int:
 
 
 LOOKBACK_HEADER_WORDS = 2
+BEHIND_LOOKBACK, BEFORE_LOOKBACK = 1, 2
+"""Values of the uniform ``lookback``, as lib/tiles/state.wgsl has them."""
 
 
 def lookback_slice_words(tiles: int, accumulator_words: int, is_exact: bool, exclusive: int) -> int:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..layout import ceil_div
 from .dispatch import Pass
-from .kernels import TABLE, Work, block_slices, portion_slices, tile_slice_words, unit_elements
+from .kernels import BEFORE_LOOKBACK, TABLE, Work, block_slices, portion_slices, tile_slice_words, unit_elements
 from .windows import QUAD_BYTES, RUN, TILE
 
 __all__ = ["SECTOR_BYTES", "SUBGROUP", "Figures", "figures_of"]
@@ -33,8 +33,6 @@ _WORD_BYTES = 4
 _VECTORS: Final = {"quads": QUAD_BYTES, "pairs": 2 * _WORD_BYTES}
 """The bytes of an access by the piece in <output>, where that is not a word."""
 _BLOCK = 256
-_BEFORE_LOOKBACK = 2
-"""Of the uniform ``lookback``: the pass only clears."""
 _FEW_SPANS = 4
 """At which scan_lookback looks at first."""
 _SAMPLE = 2 * RUN
@@ -242,7 +240,7 @@ def _lookback_words(work: Work) -> tuple[int, int]:
 def _tile_words(work: Work) -> tuple[int, int]:
     """Return the words of whether tiles are written, and of what is cleared."""
     cleared = TABLE["scan_tiles"].scratch_words(work) - work.count * tile_slice_words(work.tiles)
-    return work.all_tiles if work.fields["lookback"] != _BEFORE_LOOKBACK else 0, cleared
+    return work.all_tiles if work.fields["lookback"] != BEFORE_LOOKBACK else 0, cleared
 
 
 def _repair_words(work: Work) -> tuple[int, int]:

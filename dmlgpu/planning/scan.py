@@ -13,7 +13,15 @@ from ..errors import counted
 from ..layout import ceil_div
 from .columns import Columns, strip_tiles_of, strips_of
 from .dispatch import BoundWindow, Pass, Planner
-from .kernels import DEAR_ELEMENTS, LOOKBACK_HEADER_WORDS, PROGRESS_WORDS, lookback_slice_words, tile_slice_words
+from .kernels import (
+    BEFORE_LOOKBACK,
+    BEHIND_LOOKBACK,
+    DEAR_ELEMENTS,
+    LOOKBACK_HEADER_WORDS,
+    PROGRESS_WORDS,
+    lookback_slice_words,
+    tile_slice_words,
+)
 from .problem import Operator, Precision, ScanProblem, in_a_row, is_side_by_side
 from .software import policy_of
 from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Range, Window, windows
@@ -56,8 +64,6 @@ _INFINITIES: Final = {2: 0x7C00, 4: 0x7F800000, 8: 0x7FF00000}
 
 _DIRECT, _CHECK, _WRITE = 0, 1, 2
 """The phases of scan_slices.wgsl."""
-_BEHIND_LOOKBACK, _BEFORE_LOOKBACK = 1, 2
-"""Of the uniform ``lookback``, as lib/tiles/state.wgsl has them."""
 _WHY_CLEAR = "scratch memory may hold anything; the last pass leaves that part zero, for the next scan like this one"
 
 
@@ -312,13 +318,13 @@ class ScanPlanner(Planner):
         for bound in self.windows(chunks):
             fields = {"carry_side": bound.window.first // chunks[-1] % 2}
             kept = 4 * bound.window.slices * tile_slice_words(ceil_div(bound.window.axis.size, TILE))
-            clear = self._tiles(bound, {**fields, "lookback": _BEFORE_LOOKBACK})
+            clear = self._tiles(bound, {**fields, "lookback": BEFORE_LOOKBACK})
             cleared = Range(kept, clear.state_bytes - kept)
             yield replace(clear, elements=0, cleared=cleared, only_clears=True, why=_WHY_CLEAR)
             access = self._access(bound)
             slots = self._tile_of(access)
             yield self.make_pass("scan_lookback", bound, access, slots=slots, constants=in_tests, fields=fields)
-            *repairs, rest = self._left_tiles(bound, {**fields, "lookback": _BEHIND_LOOKBACK})
+            *repairs, rest = self._left_tiles(bound, {**fields, "lookback": BEHIND_LOOKBACK})
             yield from (*repairs, replace(rest, cleared=cleared))
 
     def _left_tiles(self, bound: BoundWindow, fields: Mapping[str, int]) -> Iterator[Pass]:
