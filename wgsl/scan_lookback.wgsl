@@ -18,7 +18,6 @@
 #import "lib/order/carry.wgsl"
 #import <run_access>
 #import <tile>
-#import "lib/order/run_extremes.wgsl"
 #import "lib/memory/state_atomic.wgsl"
 #import "lib/tiles/state.wgsl"
 #import "lib/order/classes.wgsl"

@@ -14,7 +14,6 @@
 #import "lib/order/order.wgsl"
 #import "lib/slices/progress.wgsl"
 #import "lib/order/run.wgsl"
-#import "lib/order/run_extremes.wgsl"
 #import "lib/order/run_reach.wgsl"
 #import <run_access>
 #import "lib/memory/state.wgsl"
@@ -55,9 +54,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
                 largest = max(largest, largest_of_extent(all));
                 smallest = min(smallest, all.smallest);
             } else {
-                largest_r = max(largest_r, largest_of_run(r, members));
+                largest_r = max(largest_r, excess_of_run(r, members));
                 let results = results_of_run(progress.has_q, progress.q, r);
-                largest = max(largest, largest_of_run(results, members));
+                largest = max(largest, excess_of_run(results, members));
             }
             // Of whole tiles: nothing comes behind the last one, which alone may have fewer elements.
             class_word = join_classes(class_word, class_bits_of_run(items));

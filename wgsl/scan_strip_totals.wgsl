@@ -18,7 +18,6 @@
 #import "lib/order/exceptional.wgsl"
 #import "lib/order/carry.wgsl"
 #import "lib/order/run.wgsl"
-#import "lib/order/run_extremes.wgsl"
 #import "lib/order/run_reach.wgsl"
 #import "lib/order/classes.wgsl"
 #import "lib/memory/state.wgsl"

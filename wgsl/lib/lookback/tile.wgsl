@@ -1,6 +1,5 @@
 // What a workgroup of scan_lookback does before it waits for others: it measures its tile, and posts its total.
-// Needs lib/lookback/records.wgsl, lib/lookback/withheld.wgsl, lib/order/run_extremes.wgsl, lib/order/classes.wgsl and
-// <tile>.
+// Needs lib/lookback/records.wgsl, lib/lookback/withheld.wgsl, lib/order/classes.wgsl and <tile>.
 
 var<workgroup> largest: atomic<u32>;
 var<workgroup> largest_r: atomic<u32>;
@@ -53,7 +52,7 @@ fn measure_tile(lane: u32, count: u32) {
         atomicMax(&largest, select(0u, largest_of_extent(extremes), is_there));
         atomicMin(&smallest, select(INFINITE, extremes.smallest, is_there));
     } else {
-        atomicMax(&largest_r, largest_of_run(results, members));
+        atomicMax(&largest_r, excess_of_run(results, members));
     }
     workgroupBarrier();
     if (product || atomicLoad(&largest_r) >= INFINITE) {

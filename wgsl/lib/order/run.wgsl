@@ -4,7 +4,7 @@
 
 alias Run = array<Accumulator, 16>;
 
-// The largest excess of the first `count` members.
+// The largest excess of the first `count` members: of a sum, the largest magnitude.
 fn excess_of_run(run: Run, count: u32) -> u32 {
     var result = 0u;
     result = max(result, select(0u, excess(run[0]), 0u < count));

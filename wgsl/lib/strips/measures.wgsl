@@ -1,6 +1,5 @@
 // The record of a column's tile: how large its values are, and its class, besides accumulators.
-// Needs lib/strips/column.wgsl, lib/order/run_extremes.wgsl, lib/order/classes.wgsl, lib/tiles/state.wgsl and
-// lib/strips/cell_parts.wgsl.
+// Needs lib/strips/column.wgsl, lib/order/classes.wgsl, lib/tiles/state.wgsl and lib/strips/cell_parts.wgsl.
 
 // What an invocation has seen of them.
 struct Measures {
@@ -44,7 +43,7 @@ fn measure_run(lead: Lead, count: u32, x: ptr<function, Column>, found: ptr<func
         (*found).largest = max((*found).largest, largest_of_extent(all));
         (*found).smallest = min((*found).smallest, all.smallest);
     } else {
-        (*found).largest_r = max((*found).largest_r, largest_of_run((*x).r, count));
+        (*found).largest_r = max((*found).largest_r, excess_of_run((*x).r, count));
     }
 }
 
