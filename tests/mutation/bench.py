@@ -193,8 +193,11 @@ def _grouped(every: list[Trial], file: str, patience: float) -> list[_Group]:
     for trial in every:
         if file in trial.files:
             by_pipelines[frozenset(key for key in trial.pipelines if file in files_of(key))].append(trial)
-    # All that runs data made for it, up to a cost; one of each kernel; then what adds most variants for its cost.
-    chosen: frozenset[PipelineKey] = frozenset()
+    # What no run comes upon by chance; all that runs data made for it, up to a cost; one of each kernel; then what adds
+    # most variants for its cost.
+    staged = [keys for keys, found in by_pipelines.items() if any("without" in one.changes for one in found)]
+    chosen: frozenset[PipelineKey] = frozenset().union(*staged)
+    patience += sum(map(_cost, chosen)) / _MOST_SPECIAL
     special = {keys: _aims(keys, found) for keys, found in by_pipelines.items()}
     aims = set().union(*special.values()) if special else set()
     while any(special.values()):
@@ -232,7 +235,7 @@ def _grouped(every: list[Trial], file: str, patience: float) -> list[_Group]:
 
 def _aims(keys: frozenset[PipelineKey], found: list[Trial]) -> set[tuple[object, ...]]:
     """Return what data made for a file is about: families of elements, by type, kernel, operator and way to read."""
-    ways = sorted({f"{key.kernel} {dict(key.slots).get('reads')}" for key in keys})
+    ways = sorted({f"{key.kernel} {dict(key.slots).get('run_access')}" for key in keys})
     return {(one.case.family, one.case.dtype, one.case.column, *ways, *one.changes) for one in found if one.is_special}
 
 
