@@ -264,5 +264,5 @@ def _cost(key: PipelineKey) -> float:
     slots = dict(key.slots)
     in_loops = slots.get("run") == "loops"
     heavy = 2 if in_loops else _HEAVY.get(slots.get("element", ""), 1)
-    written_out = 8 if slots.get("block") == "written" else 2 if slots.get("block") == "loops" else 1
+    written_out = dict(key.constants).get("vectors", 1)
     return len(shaders.resolve(key.kernel, slots).source) * heavy * written_out

@@ -95,6 +95,8 @@ def _own(device: Device) -> Iterator[_Choice]:
     yield from _blocks()
     yield from _unaligned_strips()
     yield from _unaligned_runs()
+    yield from _unaligned_tiles()
+    yield from _many_tiles()
     yield from _exceptional_strips()
     yield from _strip_tiles()
     yield from _surplus()
@@ -446,6 +448,20 @@ def _unaligned_runs() -> Iterator[_Choice]:
             placement = Placement("packed", "to", "padded") if gap else _IN_PLACE
             case = own_scan("numbers", dtype, "sum", (19, length), 1, "slices", exclusive=True, placement=placement)
             yield case, {"software": True}
+
+
+def _unaligned_tiles() -> Iterator[_Choice]:
+    """Tiles of narrow elements that begin anywhere in a word, which neighbours share, in either direction."""
+    for dtype, kernel, both in product(("uint8", "int16", "float16"), ("rows", "lookback"), (False, True)):
+        yield own_scan("numbers", dtype, "sum", (3, TILE + 2501), 1, kernel, both=both), {}
+
+
+def _many_tiles() -> Iterator[_Choice]:
+    """More spans than scan_carries has invocations; windows of whole spans; and tiles of negative zeros."""
+    yield own_scan("numbers", "float32", "sum", (130 * SPAN + 5,), 0, "serial"), {}
+    for kernel, both in product(("serial", "lookback"), (False, True)):
+        yield own_scan("numbers", "float32", "sum", (40 * TILE + 9,), 0, kernel, both=both), {"window": SPAN}
+        yield own_scan("negative_zeros", "float32", "sum", (3 * TILE,), 0, kernel, exclusive=both), {}
 
 
 def _exceptional_strips() -> Iterator[_Choice]:

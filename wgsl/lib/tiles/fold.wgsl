@@ -11,7 +11,7 @@ struct Folds {
     all: Accumulator,
 }
 
-// Of the first `count`, at least one. What it was on the way others check.
+// Of the first `count`, one to 15 of them. What it was on the way others check.
 fn fold_first(count: u32, totals: Run) -> Folds {
     var all = totals[0];
     var first = all;
@@ -44,7 +44,6 @@ fn fold_first(count: u32, totals: Run) -> Folds {
     all = combine(all, totals[14]);
     first = select(first, all, count > 14u);
     all = combine(all, totals[15]);
-    first = select(first, all, count > 15u);
     return Folds(checked(first), checked(all));
 }
 
