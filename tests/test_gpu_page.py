@@ -87,9 +87,9 @@ def count_of(page: Path, part: str) -> int:
 
 
 @pytest.mark.combinations
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", [*PARTS, ""], ids=lambda part: part or "all")
 def test_the_verdict_is_the_same_bits(page: Path, chromium: Browser, part: str) -> None:
-    chromium.open(page, f"#only={part}")
+    chromium.open(page, *([f"#only={part}"] if part else []))
     count = count_of(page, part)
     assert count > 1
     assert verdict_of(chromium) == f"✓ The same bits: all {count} cases have the reference's digests."

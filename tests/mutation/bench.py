@@ -195,8 +195,8 @@ def _grouped(every: list[Trial], file: str, patience: float) -> list[_Group]:
             by_pipelines[frozenset(key for key in trial.pipelines if file in files_of(key))].append(trial)
     # What no run comes upon by chance; all that runs data made for it, up to a cost; one of each kernel; then what adds
     # most variants for its cost.
-    staged = [keys for keys, found in by_pipelines.items() if any("without" in one.changes for one in found)]
-    chosen: frozenset[PipelineKey] = frozenset().union(*staged)
+    by_chance = [keys for keys, found in by_pipelines.items() if any("without" in one.changes for one in found)]
+    chosen: frozenset[PipelineKey] = frozenset().union(*by_chance)
     patience += sum(map(_cost, chosen)) / _MOST_SPECIAL
     special = {keys: _aims(keys, found) for keys, found in by_pipelines.items()}
     aims = set().union(*special.values()) if special else set()
