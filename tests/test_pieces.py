@@ -55,7 +55,7 @@ from dmlgpu.planning.windows import TILE, Limits
 from dmlgpu.reference import same_bits
 from dmlgpu.runtime.transfers import Transfers
 
-from .harness import SUSPECTS, changed, kernel_of
+from .harness import SUSPECTS, changed, kernel_of, numbers
 
 DRAWS = int(os.environ.get("DMLGPU_PIECES_DRAWS", "20"))
 """Random cuttings; a thousand take some six minutes."""
@@ -220,6 +220,18 @@ def test_columns_whose_spans_begin_at_places_of_their_own(
             monkeypatch.setattr(device, "limits", limits if is_columns else others)
             results.append(scan.push(x[begin : begin + TILE]))
         assert same_bits(together([*results, scan.finish()], 0, False), expected)
+
+
+def test_columns_of_a_piece_that_is_longer_than_all_before(
+    device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch, fresh_plans: None
+) -> None:
+    """In bands: some row of the piece has as many of its rows before it as the pieces before have."""
+    monkeypatch.setattr(device, "limits", changed(device.limits, software=True, near_elements=0, cores=1))
+    x = numbers((3 * TILE, 64), "float32")
+    expected = np.asarray(dmlgpu.cumulative_sum(x, axis=0, device=device))
+    scan = dmlgpu.Scan("sum", axis=0, device=device)
+    results = [scan.push(x[:TILE]), scan.push(x[TILE:]), scan.finish()]
+    assert same_bits(together(results, 0, False), expected)
 
 
 @pytest.mark.combinations

@@ -100,6 +100,21 @@ def _between(shape: tuple[int, ...], dtype: str, operator: str) -> NDArray[Any]:
     return np.resize(x, shape)
 
 
+def _behind_others(shape: tuple[int, ...], _: str, __: str) -> NDArray[Any]:
+    """Return slices of which the first of each row, but of the first row, has a run that overflows by itself."""
+    x = numbers(shape, "float32")
+    for i, value in ((327, -3e38), (336, 3e38), (337, 3e38), (360, -3e38)):
+        x[1:, i, 0] = value
+    return x
+
+
+def _odd(shape: tuple[int, ...], dtype: str, _: str) -> NDArray[Any]:
+    """Return integers whose products never vanish."""
+    x = numbers(shape, dtype)
+    x |= 1
+    return x
+
+
 def _near(kind: str) -> Callable[[tuple[int, ...], str, str], NDArray[Any]]:
     """Return what makes slices of a kind, along the longer axis."""
 
@@ -121,6 +136,7 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "between": _between,
     "barely": lambda shape, _, __: barely(shape[-1]),
     "behind": lambda _, dtype, operator: behind(operator, dtype),
+    "behind others": _behind_others,
     "beside": lambda shape, dtype, operator: np.tile(beside(shape[0], operator, dtype), 2)[:, : shape[1]],
     "opposites": lambda shape, dtype, _: opposites(numbers((shape[0],), dtype)),
     "overflowing_span": lambda shape, _, __: overflowing_span(shape[0] // 4096),
@@ -148,6 +164,7 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "negative_zeros": lambda shape, dtype, _: np.full(shape, -0.0, dtype),
     "lengths": numbers,
     "numbers": numbers,
+    "odd": _odd,
     "wide": lambda shape, _, __: wide(shape),
     "smallest_normals": lambda shape, dtype, _: smallest_normals(dtype, *shape),
     "climbing_products": lambda _, dtype, __: climbing_products(dtype),

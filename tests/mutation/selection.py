@@ -86,6 +86,7 @@ def _own(device: Device) -> Iterator[_Choice]:
     yield from near_underflow_trials()
     yield from _exceptional_windows()
     yield from _columns_of_words()
+    yield from _bands()
     yield from ((case, {"software": False}) for case in _roundings_past_the_end())
     yield from _crossing()
     yield from _turns()
@@ -250,6 +251,35 @@ def _columns_of_words() -> Iterator[_Choice]:
         if dtype.startswith("f"):
             case = own_scan("beside", dtype, operator, (9000, 163), 0, "slices", both=True)
             yield case, {**changes, "software": True}
+
+
+def _bands() -> Iterator[_Choice]:
+    """Bands of one to eight groups at a place, the last of which are not all there, in several blocks and windows."""
+    changes = {"near_elements": 0, "software": True, "cores": 1}
+    two = {**changes, "cores": 2}
+    for width in (25, 26, 27):  # the next row's first column lies where a last group has fewer than four
+        for dtype, both in (("float32", False), ("float64", True)):
+            yield own_scan("numbers", dtype, "sum", (2, 600, width), 1, "slices", both=both), two
+        yield own_scan("behind others", "float32", "sum", (3, 600, width), 1, "slices"), two
+    for width in (27, 60, 100):  # in one band, of which some places have no column
+        yield own_scan("numbers", "float64", "sum", (4200, width), 0, "slices", both=True), changes
+    yield own_scan("numbers", "float64", "sum", (20 * TILE + 100, 25), 0, "slices"), changes  # windows of ten tiles
+    yield own_scan("numbers", "float16", "sum", (600, 512), 0, "slices", exclusive=True), {"software": True, "cores": 2}
+    for family in ("numbers", "negative_zeros"):  # of one group at a place, of two, four and eight
+        yield own_scan(family, "float32", "sum", (600, 24), 0, "slices", exclusive=True), changes
+        for width in (24, 64, 128):
+            yield own_scan(family, "float32", "sum", (600, width), 0, "slices"), changes
+        yield own_scan(family, "float16", "sum", (600, 500), 0, "slices"), changes
+    for length, windows in ((SPAN + 600, {}), (2 * TILE + 300, {"dispatch_elements": 24 * TILE})):
+        for family in ("numbers", "negative_zeros"):
+            yield own_scan(family, "float32", "sum", (length, 24), 0, "slices"), {**changes, **windows}
+    for operator in _OPERATORS:  # what happens in a last block that ends no tile
+        yield own_scan("beside", "float32", operator, (300, 196), 0, "slices"), changes
+    for dtype, both in product(("uint8", "int32", "int64"), (False, True)):
+        case = own_scan("odd", dtype, "product", (700, 256), 0, "slices", both=both)
+        yield case, {**two, "dispatch_elements": 352 * 256}  # windows that end inside a block
+    for width in (201, 512):
+        yield own_scan("odd", "int32", "product", (300, width), 0, "slices", placement=_IN_PLACE), two
 
 
 def _roundings_past_the_end() -> Iterator[Case]:
@@ -513,6 +543,11 @@ def _far_apart() -> Iterator[_Choice]:
             case = own_scan(
                 "handing_on", "float32", "sum", (length,), 0, "slices", far=far[:1] * 2, placement=_IN_PLACE
             )
+            yield case, {"binding_bytes": 4096}
+
+    for apart, both in product((300, 700, 1100), (False, True)):  # windows of four elements, of two and of one
+        for dtype, operator in (("float32", "sum"), ("float32", "product"), ("int32", "sum"), ("int32", "product")):
+            case = own_scan("numbers", dtype, operator, (300, 3), 0, "slices", both=both, far=(apart, apart))
             yield case, {"binding_bytes": 4096}
 
 
