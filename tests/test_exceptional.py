@@ -520,6 +520,19 @@ def test_windows(device: Device, binding: int, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.combinations
+@pytest.mark.parametrize(("apart", "elements"), [(100, 8), (300, 4), (700, 2), (1100, 1)])
+def test_windows_inside_runs(device: Device, apart: int, elements: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=4096))
+    layout = Layout((4111,), (apart,))
+    problem = scan_problem(dtypes.by_name("float32"), Operator.SUM, layout, layout, axis=0)
+    passes = plan_problem(problem, device.limits).passes
+    assert {int(one.params["length"]) for one in passes} == {elements, 4111 % elements or elements}
+    for x in (cancelling(4111), recovering(2)[:4111]):
+        check_scan(device, x, "sum", 0, source=layout, target=Layout((4111,), (apart,), offset=4))
+        check_scan(device, x, "sum", 0, source=layout, target=layout, exclusive=True)
+
+
+@pytest.mark.combinations
 @pytest.mark.parametrize("kernel", ["rows", "lookback", "serial", "strips"])
 def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An exceptional tile ends its span, so later windows begin anywhere in theirs."""

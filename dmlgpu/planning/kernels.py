@@ -262,7 +262,8 @@ def _progress_words(work: Work) -> int:
 def _are_slices(work: Work) -> bool:
     """Whether what scan_slices takes and how go together.
 
-    A window begins with a run and ends with one or its slice, or is said to be inside one.
+    A window begins with a run and ends with one or its slice, or is said to be inside one: then it has 1, 2, 4 or 8
+    elements, or ends its slice.
     """
     if work.slots["slices"] == "suspects":
         is_direct = not (work.constants["phase"] or work.constants["inside_runs"])
@@ -272,7 +273,8 @@ def _are_slices(work: Work) -> bool:
         return False
     begin, length = work.fields["first"] % RUN, work.length
     if work.constants["inside_runs"]:
-        return begin + length <= RUN and work.constants["phase"] != 0
+        is_known = work.fields["suspend"] == 0 or length in (1, 2, 4, 8)
+        return is_known and begin + length <= RUN and work.constants["phase"] != 0
     return begin == 0 and (work.fields["suspend"] == 0 or length % RUN == 0)
 
 

@@ -11,20 +11,14 @@ override phase: u32 = 0u;
 override inside_runs: bool = false;
 
 // The last of `count` members of a run. Where windows begin with runs, a run with fewer than 16 is a slice's last, and
-// nothing comes behind it.
+// nothing comes behind it; nor behind a window inside a run that has not 1, 2, 4 or 8 elements.
 fn last_member(run: Run, count: u32) -> Accumulator {
     if (!inside_runs) {
         return run[15];
     }
-    let last = count - 1u;
-    let has_8 = (last & 8u) != 0u;
-    let has_4 = (last & 4u) != 0u;
-    let has_2 = (last & 2u) != 0u;
-    let a = select(select(run[0], run[8], has_8), select(run[4], run[12], has_8), has_4);
-    let b = select(select(run[1], run[9], has_8), select(run[5], run[13], has_8), has_4);
-    let c = select(select(run[2], run[10], has_8), select(run[6], run[14], has_8), has_4);
-    let d = select(select(run[3], run[11], has_8), select(run[7], run[15], has_8), has_4);
-    return select(select(a, c, has_2), select(b, d, has_2), (last & 1u) != 0u);
+    let of_few = select(run[0], run[1], count > 1u);
+    let of_many = select(run[3], run[7], count > 4u);
+    return select(of_few, of_many, count > 2u);
 }
 
 // Takes in the run `elements`, of which `count` are there, from element `i` of the slice on; returns what to store.
