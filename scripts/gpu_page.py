@@ -103,7 +103,7 @@ def cases() -> Iterator[Case]:
         yield ScanCase("float32", (_LENGTH,), Placement(), "plain", "compensated", 0, *order, kernel)
     for i, (dtype, operator, slices) in enumerate(_BESIDE):
         shape, order = (_LENGTH, slices), _ORDERS[i % len(_ORDERS)]
-        yield ScanCase(dtype, shape, Placement(), "plain", operator, 0, *order, "strip_tiles")
+        yield ScanCase(dtype, shape, Placement(), "plain", operator, 0, *order, "strip_lookback")
     for dtype in _FLOATS:
         for mode in ("half_even", "toward_zero", "half_away"):
             count = 65_536 if dtype == "float16" else 4096

@@ -39,6 +39,7 @@ def changed(limits: Limits, **changes: Any) -> Limits:
 
 
 SUSPECTS = "scan_slices of suspects"
+LOOK_BACKS = ("scan_lookback", "scan_strip_lookback")
 
 
 def kernel_of(one: Pass) -> str:
@@ -54,9 +55,9 @@ def without_repairs(plan: Plan, *, at_once: bool = False) -> Plan:
     """
     passes: list[Pass] = []
     for one in plan.passes:
-        if one.pipeline.kernel == "scan_lookback" and not at_once:
+        if one.pipeline.kernel in LOOK_BACKS and not at_once:
             passes += [replace(one, grid=(1, 1, 1))] * math.prod(one.grid)
-        elif one.only_clears or kernel_of(one) not in ("scan_repair", "scan_tiles", SUSPECTS):
+        elif one.only_clears or kernel_of(one) not in ("scan_strip_totals", "scan_repair", "scan_tiles", SUSPECTS):
             passes.append(one)
     return Plan(tuple(passes), plan.state_bytes)
 
@@ -193,7 +194,7 @@ def scan(
     monotone: bool = False,
 ) -> NDArray[Any]:
     """Run a scan; layouts are packed unless given: of slices side by side where strips of tiles are to take them."""
-    if kernel == "strip_tiles" and source is target is None and x.ndim < 3 and axis == x.ndim - 1:
+    if kernel == "strip_lookback" and source is target is None and x.ndim < 3 and axis == x.ndim - 1:
         beside = np.ascontiguousarray(np.atleast_2d(x).T)
         order = {"exclusive": exclusive, "reverse": reverse, "compensated": compensated, "monotone": monotone}
         return scan(device, beside, operator, 0, kernel=kernel, **order).T.reshape(x.shape)

@@ -127,8 +127,8 @@ def scans() -> Iterator[Case]:
             down = to_the_end((2 * TILE + 36, width), 0, element.itemsize, element.itemsize if width == 77 else 16)
             for exclusive in (False, True):
                 problem = scan_problem(element, Operator.SUM, down, down, 0, ScanOptions(exclusive=exclusive))
-                yield Case(f"{name} tiles of strips", problem, replace(GPU, float64=True), kernel="strip_tiles")
-            yield Case(f"{name} tiles of strips in place", problem, GPU, True, "strip_tiles")
+                yield Case(f"{name} tiles of strips", problem, replace(GPU, float64=True), kernel="strip_lookback")
+            yield Case(f"{name} tiles of strips in place", problem, GPU, True, "strip_lookback")
         # Single runs, which are packed on software devices, and windows inside tiles and runs.
         short = to_the_end((3, 11), 0, element.itemsize, element.itemsize)
         yield Case(f"{name} short", scan_problem(element, Operator.SUM, short, short, axis=1), SOFTWARE)

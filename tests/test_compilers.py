@@ -51,14 +51,13 @@ KERNELS = {
     "elementwise",
     "elementwise_units",
     "scan_blocks",
-    "scan_carries",
     "scan_lookback",
     "scan_repair",
     "scan_rows",
     "scan_serial_totals",
     "scan_short",
     "scan_slices",
-    "scan_strip_tiles",
+    "scan_strip_lookback",
     "scan_strip_totals",
     "scan_strips",
     "scan_tiles",
@@ -192,7 +191,7 @@ def test_the_pipelines_of_gpus() -> None:
     assert {key.kernel for key in keys} == KERNELS
     pieces = {"int", "int64", "f16", "f32", "f32_compensated", "f64", "f64_words", "max", "max64"}
     others = {"elementwise", "elementwise_units", "scan_blocks"}
-    others |= {"scan_strips", "scan_strip_totals", "scan_carries", "scan_strip_tiles"}
+    others |= {"scan_strips", "scan_strip_lookback", "scan_strip_totals"}
     of_floats, of_maxima = {"scan_repair"}, {"max", "max64"}
     for kernel in KERNELS - others - of_floats:
         expected = pieces - of_maxima if kernel == "scan_serial_totals" else pieces

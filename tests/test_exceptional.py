@@ -707,6 +707,83 @@ def test_others_go_on_where_workgroups_keep_what_they_have_to_themselves(
         assert reference.first_difference(got, expected) is None
 
 
+@pytest.mark.combinations
+@pytest.mark.parametrize("window", [None, 17 * TILE, 3 * TILE], ids=str)
+@pytest.mark.parametrize("withhold_every", [1, 2, 3, 7])
+def test_others_go_on_where_workgroups_of_strips_keep_what_they_have_to_themselves(
+    device: Device, withhold_every: int, window: int | None
+) -> None:
+    """Blocks, tiles, spans or last results are missing; of integers in place only what is not written is read again."""
+    exceptional = numbers((70_001, 8), np.float32)
+    exceptional[[5, 3 * TILE, 69_000], [1, 4, 4]] = np.inf
+    for x, operator, both, in_place in (
+        (numbers((60_000, 24), np.float32), "sum", False, False),
+        (numbers((30_001, 24), np.float32), "sum", True, False),
+        (exceptional, "sum", True, False),
+        (numbers((20_000, 40), np.float16), "product", True, False),
+        (numbers((30_000, 37), np.float16), "sum", True, False),
+        (numbers((50_001, 8), np.int64), "product", True, True),
+        (numbers((60_000, 32), np.uint8), "sum", False, True),
+        (numbers((40_001, 41), np.uint8), "sum", True, True),
+        (every_other(28 * TILE, "float64").reshape(-1, 4)[: 6 * TILE + 9], "sum", False, False),
+    ):
+        if x.dtype == np.float64 and not device.limits.float64:
+            continue
+        layout = Layout.packed(x.shape)
+        problem = scan_problem(dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, 0, ScanOptions(both, both))
+        planner = ScanPlanner(problem, device.limits, in_place, chunks=(x.shape[1], window or len(x)))
+        plan = Plan.of(planner.passes("strip_lookback", withhold_every))
+        assert [one.pipeline.kernel for one in plan.passes[:2]] == ["scan_tiles", "scan_strip_lookback"]
+        assert any(one.params["resume"] for one in plan.passes) or window is None or window >= len(x)
+        got = run_planned(device, plan, x, in_place=in_place)
+        assert (
+            reference.first_difference(got, expected_scan(device, x, operator, 0, exclusive=both, reverse=both)) is None
+        )
+
+
+@pytest.mark.combinations
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "uint8", "int64"])
+@pytest.mark.parametrize("operator", ["sum", "product"])
+class TestStripLookback:
+    """What scan_strip_lookback writes by itself: the passes behind it would hide that it writes nothing."""
+
+    def run(self, device: Device, x: NDArray[Any], operator: str, exclusive: bool, window: int) -> NDArray[Any]:
+        layout, kernel = Layout.packed(x.shape), "scan_strip_lookback"
+        options = ScanOptions(exclusive=exclusive)
+        problem = scan_problem(dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, 0, options)
+        if problem.is_in_words(device.limits.float64):
+            pytest.skip("strips do not serve float64 on words")
+        planner = ScanPlanner(problem, device.limits, chunks=(x.shape[1], window))
+        plan = Plan.of(
+            one for one in planner.passes("strip_lookback") if one.only_clears or one.pipeline.kernel == kernel
+        )
+        return run_planned(device, without_repairs(plan), x)
+
+    @pytest.mark.parametrize("width", [8, 40])
+    def test_ordinary_parts_are_all_written(
+        self, device: Device, operator: str, dtype: str, exclusive: bool, width: int
+    ) -> None:
+        """Each learns from others' records alone, across tiles, spans and windows, what comes before it."""
+        x = numbers((35 * TILE + 9, width), dtype, operator)
+        expected = expected_scan(device, x, operator, 0, exclusive=exclusive)
+        for window in (len(x), 17 * TILE):
+            got = self.run(device, x, operator, exclusive, window)
+            assert reference.first_difference(got, expected) is None
+
+    def test_columns_are_right_up_to_an_exceptional_tile(
+        self, device: Device, operator: str, dtype: str, exclusive: bool
+    ) -> None:
+        """Others are right to the end."""
+        x = numbers((20 * TILE, 16), dtype, operator)
+        if x.dtype.kind == "f":
+            x[17 * TILE + 300, 3] = np.nan
+        got = self.run(device, x, operator, exclusive, len(x))
+        expected = expected_scan(device, x, operator, 0, exclusive=exclusive)
+        got[17 * TILE :, 3] = expected[17 * TILE :, 3]
+        assert reference.first_difference(got, expected) is None
+
+
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "uint8", "int64"])
 @pytest.mark.parametrize("operator", ["sum", "product"])

@@ -72,7 +72,7 @@ def test_the_page_holds_every_operator_type_and_kernel(page: Path) -> None:
     content = content_of(page.read_text())
     assert 100 <= len(content["cases"]) <= 300
     kernels = (*EVERYWHERE, "short", "convert")
-    wanted = {(element.name, kernel) for element in ELEMENT_TYPES for kernel in kernels} | {("uint8", "strip_tiles")}
+    wanted = {(element.name, kernel) for element in ELEMENT_TYPES for kernel in kernels} | {("uint8", "strip_lookback")}
     wanted |= {(name, "round") for name in ("float16", "float32", "float64")} | {("float32", "compensated")}
     assert wanted <= {(case["type"], case["column"]) for case in content["cases"]}
     operators = {(case["name"].split(".")[0], case["column"]) for case in content["cases"]}

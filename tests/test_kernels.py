@@ -51,7 +51,7 @@ def changed(one: Pass, slots: dict[str, str] | None = None, constants: dict[str,
     return replace(one, pipeline=pipeline)
 
 
-_OF_GPUS = {"scan_rows", "scan_lookback", "scan_tiles", "scan_strips", "scan_strip_tiles", "scan_blocks"}
+_OF_GPUS = {"scan_rows", "scan_lookback", "scan_tiles", "scan_strips", "scan_strip_lookback", "scan_blocks"}
 _OF_SOFTWARE = {
     "scan_serial_totals",
     "scan_serial_tiles",

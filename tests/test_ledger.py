@@ -115,12 +115,12 @@ def cases() -> list[Case]:
         windows = Case(f"{name} strips in windows", scan(name, (TILE + 256, 64), 0), GPU, "strips", (64, TILE))
         found += [replace(windows, sectors=False)]
     for name in ("float32", "float16", "uint8", "int64"):
-        few = Case(f"{name} tiles of strips", scan(name, (TILE + 512, 64), 0), kernel="strip_tiles")
+        few = Case(f"{name} tiles of strips", scan(name, (TILE + 512, 64), 0), kernel="strip_lookback")
         found += [few, replace(few, way=f"{few.way} in windows", chunks=(64, TILE))]
     product_of_few = scan("float32", (TILE + 512, 24), 0, Operator.PRODUCT)
     found += [
-        Case("uint8 tiles of unaligned strips", scan("uint8", (320, 77), 0), kernel="strip_tiles", sectors=False),
-        Case("product tiles of strips", product_of_few, kernel="strip_tiles", sectors=False),
+        Case("uint8 tiles of unaligned strips", scan("uint8", (320, 77), 0), kernel="strip_lookback", sectors=False),
+        Case("product tiles of strips", product_of_few, kernel="strip_lookback", sectors=False),
     ]
     found += [Case("words", scan("float64", (3, 2 * TILE), 1), kernel="lookback", chunks=(3, TILE))]
     found += [Case("float64", scan("float64", (3, 2 * TILE), 1), replace(GPU, float64=True), "rows")]
@@ -277,7 +277,7 @@ def patient(plan: Plan) -> Plan:
     passes = []
     for one in plan.passes:
         constants = one.pipeline.constants
-        if one.pipeline.kernel == "scan_lookback":
+        if one.pipeline.kernel in ("scan_lookback", "scan_strip_lookback"):
             constants = (*constants, ("patience", 2**31))
         passes.append(replace(one, pipeline=replace(one.pipeline, constants=constants)))
     return replace(plan, passes=tuple(passes))

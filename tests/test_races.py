@@ -70,7 +70,7 @@ SHAPES = {
     "serial": (3, 35 * TILE + 100),
     "slices": (70, 2 * TILE + 40),
     "strips": (2 * TILE + 40, 80),
-    "strip_tiles": (3 * TILE + 40, 24),
+    "strip_lookback": (3 * TILE + 40, 24),
     "bands": (2 * TILE + 40, 1024),
     "blocks": (50, 90),
     "short": (300, 9),
@@ -174,7 +174,7 @@ def used(notes: Notes, way: str) -> Notes:
     return Notes(notes.sites, *(part[kept] for part in notes[1:]))
 
 
-SHARED = ("rows", "serial", "withheld", "lookback", "strips", "strip_tiles", *SHARED_ONLY)
+SHARED = ("rows", "serial", "withheld", "lookback", "strips", "strip_lookback", *SHARED_ONLY)
 """The ways whose kernels have memory of workgroups."""
 KINDS = [*(("float32", family) for family in DATA), ("uint8", "ordinary"), ("float16", "ordinary")]
 

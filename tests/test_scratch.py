@@ -26,10 +26,10 @@ from dmlgpu.runtime.executor import Step, Zeros
 from .harness import expected_scan, numbers
 
 
-def look_back(x: NDArray[Any], operator: str = "sum", *, exclusive: bool = False) -> ScanProblem:
+def look_back(x: NDArray[Any], operator: str = "sum", *, exclusive: bool = False, axis: int = 1) -> ScanProblem:
     layout = Layout.packed(x.shape)
     options = ScanOptions(exclusive=exclusive)
-    return scan_problem(dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, 1, options)
+    return scan_problem(dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, axis, options)
 
 
 class Memory:
@@ -108,7 +108,7 @@ def test_the_first_pass_and_the_last_clear_all_that_workgroups_hand_on(dtype: st
         assert first.state_bytes == second.state_bytes == last.state_bytes
 
 
-def left_over(device: Device, plan: Plan, x: NDArray[Any], *, in_place: bool) -> NDArray[np.uint32]:
+def left_over(device: Device, plan: Plan, x: NDArray[Any], *, in_place: bool, axis: int = 1) -> NDArray[np.uint32]:
     """Run a plan in memory full of ones; return what is in its scratch memory behind it."""
     with device.lock:
         source = device.allocate(x.nbytes)
@@ -124,7 +124,7 @@ def left_over(device: Device, plan: Plan, x: NDArray[Any], *, in_place: bool) ->
         device.download(target, 0, got)
         for memory in {source, target, scratch}:
             memory.release()
-    assert reference.first_difference(got, expected_scan(device, x, "sum", 1)) is None
+    assert reference.first_difference(got, expected_scan(device, x, "sum", axis)) is None
     return words
 
 
@@ -139,6 +139,24 @@ def test_a_look_back_leaves_zeros(device: Device, dtype: str, withhold_every: in
         planner = ScanPlanner(look_back(x), device.limits, in_place, chunks=x.shape)
         plan = Plan.of(planner.passes("lookback", withhold_every))
         words = left_over(device, plan, x, in_place=in_place)
+        part = plan.passes[-1].cleared
+        assert part is not None
+        assert not words[part.offset // 4 : part.end // 4].any()
+
+
+@pytest.mark.parametrize("withhold_every", [0, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int64", "uint8"])
+def test_a_look_back_of_strips_leaves_zeros(device: Device, dtype: str, withhold_every: int) -> None:
+    """The same with parts of strips."""
+    for shape in ((19 * TILE + 5, 8), (TILE + 1, 36)):
+        x = numbers(shape, dtype)
+        if x.dtype.kind == "f":
+            x[3, 1::2] = np.inf
+        in_place = x.dtype.kind != "f"
+        planner = ScanPlanner(look_back(x, axis=0), device.limits, in_place, chunks=shape[::-1])
+        plan = Plan.of(planner.passes("strip_lookback", withhold_every))
+        assert {"scan_strip_lookback", "scan_tiles"} <= {one.pipeline.kernel for one in plan.passes}
+        words = left_over(device, plan, x, in_place=in_place, axis=0)
         part = plan.passes[-1].cleared
         assert part is not None
         assert not words[part.offset // 4 : part.end // 4].any()

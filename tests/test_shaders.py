@@ -65,7 +65,7 @@ def test_the_kernels() -> None:
         "scan_serial_totals",
         "scan_short",
         "scan_slices",
-        "scan_strip_tiles",
+        "scan_strip_lookback",
         "scan_strip_totals",
         "scan_strips",
         "scan_tiles",

@@ -1,11 +1,11 @@
 // Scans slices from the first tile that may be exceptional on, tile after tile, until only classes count. From there on
 // it works out what each tile begins with. Slices without such a tile take no time. A dispatch does one turn of tiles,
-// and the next one goes on where it ended: software drivers end long loops, and GPUs have watchdogs. Of slices of which
-// scan_lookback has left tiles, the first turn works out what each tile begins with, as scan_carries does for others.
+// and the next one goes on where it ended: software drivers end long loops, and GPUs have watchdogs. Behind a
+// look-back, the first turn works out what each tile of a slice begins with of which tiles are left.
 //
 // Grid: one workgroup of 256 invocations for each slice.
-// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries or scan_lookback left; writes
-// base and end of tiles, and the carry after the window.
+// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what others left of each tile; writes base and
+// end of tiles, and the carry after the window.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, together.
 // Bytes moved: nothing on ordinary data.
 
@@ -68,9 +68,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     }
     if (lane == 0u) {
         finds_bases = 0u;
-        if (params.lookback == BEHIND_LOOKBACK && params.turn_first == 0u) {
+        if ((params.lookback & BEHIND_LOOKBACK) != 0u && params.turn_first == 0u) {
             finds_bases = u32(is_left(slice));
-            set_state_word(slice_word(slice) + SUSPECT, NO_TILE);
+            set_state_word(slice_word(slice) + SUSPECT, ALL_WRITTEN);
         }
     }
     if (workgroupUniformLoad(&finds_bases) == 1u) {

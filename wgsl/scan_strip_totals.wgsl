@@ -1,13 +1,14 @@
-// Reduces each tile of slices that are side by side in memory to its total, and to what tells whether it may be
-// exceptional: a workgroup a tile of a strip.
+// Reduces each tile of floats that are side by side in memory to its total, and to what tells whether it may be
+// exceptional: a workgroup a tile of a strip. Of strips of which scan_strip_lookback has left a column; others take no
+// time.
 //
 // For GPUs, where a few columns make too few strips for scan_strips. lib/strips/shape.wgsl has what a strip is.
 // Grid: a workgroup of 256 for each tile of each strip; the strips of a tile follow each other.
-// Bindings: 0 params, 1 input (absent in place, for integers), 2 output (not written), 3 state: writes a record for
-// each tile of a slice: of floats 12 words, of integers the accumulators only.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes (4, 8 or 16), columns.
-// Bytes moved: each element is read once, and of rows that begin inside words a strip's first and last word of each;
-// up to 48 bytes are written for each tile of a slice.
+// Bindings: 0 params, 1 input, 2 output (not written), 3 state: which columns are left; writes a record of 12 words for
+// each tile of a slice.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes (4 or 8), columns.
+// Bytes moved: 4 for each tile of a slice on ordinary data; else each element is read once, and 48 bytes are written
+// for each tile of a slice.
 
 #import "lib/params.wgsl"
 #import "lib/strips/shape.wgsl"
@@ -23,11 +24,30 @@
 #import "lib/memory/state.wgsl"
 #import "lib/tiles/state.wgsl"
 #import <cells>
-#import "lib/strips/cell_parts.wgsl"
 #import "lib/strips/rows.wgsl"
 #import "lib/strips/column.wgsl"
 #import "lib/strips/stretch.wgsl"
 #import "lib/strips/measures.wgsl"
+
+var<workgroup> left: atomic<u32>;
+var<workgroup> is_left_strip: u32;
+
+// Finds out whether any column of the strip is left. All invocations call it.
+fn is_wanted(lane: u32, strip: u32) -> bool {
+    if (lane == 0u) {
+        atomicStore(&left, 0u);
+    }
+    workgroupBarrier();
+    let slice = slice_of(strip, lane % lanes, min(lane / lanes, columns - 1u));
+    if (lane < lanes * columns && slice < params.count) {
+        atomicOr(&left, u32(is_left(slice)));
+    }
+    workgroupBarrier();
+    if (lane == 0u) {
+        is_left_strip = atomicLoad(&left);
+    }
+    return workgroupUniformLoad(&is_left_strip) == 1u;
+}
 
 fn begin_column(slice: u32) -> Column {
     var x: Column;
@@ -40,11 +60,11 @@ fn begin_column(slice: u32) -> Column {
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let strip = workgroup_number(workgroup) % strip_count();
     let tile = workgroup_number(workgroup) / strip_count();
-    if (tile >= params.tiles) {
+    if (tile >= params.tiles || !is_wanted(lane, strip)) {
         return;
     }
     least = SMALL;
-    if (EXCEPTIONS && lane < 32u) {
+    if (lane < 16u) {
         begin_measures(lane);
     }
     let beside = lane % lanes;
@@ -79,13 +99,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         }
         shelf = 1u - shelf;
     }
-    if (EXCEPTIONS) {
-        post_measures(beside, found_a);
-        if (columns > 1u) {
-            post_measures(lanes + beside, found_b);
-        }
-        workgroupBarrier();
+    post_measures(beside, found_a);
+    if (columns > 1u) {
+        post_measures(lanes + beside, found_b);
     }
+    workgroupBarrier();
     if (first == ROWS - FANOUT) {
         leave_record(beside, tile, lead_a, &a);
         if (columns > 1u) {

@@ -1,14 +1,14 @@
-// Scans the tiles that scan_lookback or scan_strip_tiles has left, except those that scan_repair has written.
+// Scans the tiles that scan_lookback or scan_strip_lookback has left, except those that scan_repair has written.
 //
-// Behind scan_lookback it also clears what that hands from workgroup to workgroup, for the next time. Where scratch
+// It also clears what they hand from workgroup to workgroup, for the next time. Where scratch
 // memory may hold anything else, it runs before as well, and does nothing but that.
 // Grid: one workgroup of 256 invocations for each 8 tiles, one after the other, as mostly none is left; one invocation
 // for each run of 16 elements.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: of floats what scan_repair left;
-// of integers the totals of scan_lookback, and the carry after the window if its last tile is left.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
-// Bytes moved: 4 for each tile on ordinary data, and up to 88 written behind scan_lookback; else a read and a write for
-// each element of tiles that are left.
+// of integers the totals of tiles, and the carry after the window if its last tile is left.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, tile_elements (512, 1024 or 4096).
+// Bytes moved: 4 for each tile on ordinary data, and what is cleared; else a read and a write for each element of tiles
+// that are left.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -22,12 +22,25 @@
 #import "lib/memory/state.wgsl"
 #import "lib/tiles/state.wgsl"
 
+// Fewer than those of the canonical order where parts of integer tiles count as tiles.
+override tile_elements: u32 = 4096u;
+
 var<workgroup> ends: array<Accumulator, 256>;
-var<workgroup> folded: Accumulator;
+
+#import "lib/tiles/fold_before.wgsl"
+
 const TOGETHER = 8u;
 // Kinds of the tiles, two bits each; and the same once all are there.
 var<workgroup> found_kinds: atomic<u32>;
 var<workgroup> kinds: u32;
+
+// What scan_repair says of a slice.
+fn suspect_of(slice: u32) -> u32 {
+    if (EXACT) {
+        return NO_TILE;
+    }
+    return state_word(slice_word(slice) + SUSPECT);
+}
 
 const WRITTEN = 0u;
 const ORDINARY = 1u;
@@ -36,44 +49,22 @@ const CLASSES = 2u;
 fn kind_of(number: u32) -> u32 {
     let slice = number / params.tiles;
     let tile = number % params.tiles;
-    if (number >= params.count * params.tiles || (state_word(tile_word(slice, tile) + TILE_CLASS) & IS_WRITTEN) != 0u) {
+    if (number >= params.count * params.tiles) {
         return WRITTEN;
     }
-    if (EXACT || tile < state_word(slice_word(slice) + SUSPECT)) {
+    let suspect = suspect_of(slice);
+    if (suspect == ALL_WRITTEN || (state_word(tile_word(slice, tile) + TILE_CLASS) & IS_WRITTEN) != 0u) {
+        return WRITTEN;
+    } else if (tile < suspect) {
         return ORDINARY;
     }
     return select(WRITTEN, CLASSES, tile >= state_word(slice_word(slice) + ABSORBED));
 }
 
-// What an integer tile goes on from: of integers the order of folds is free. All invocations call it.
-fn fold_before(lane: u32, slice: u32, tile: u32, start: Carry) -> Accumulator {
-    let share = (tile + 255u) / 256u;
-    let first = lane * share;
-    let end = min(first + share, tile);
-    if (first < end) {
-        var fold = tile_accumulator(slice, first, TILE_TOTAL);
-        for (var t = first + 1u; t < end; t += 1u) {
-            fold = combine(fold, tile_accumulator(slice, t, TILE_TOTAL));
-        }
-        ends[lane] = fold;
-    }
-    workgroupBarrier();
-    if (lane == 0u) {
-        folded = base_of(start);
-        var present = has_base(start);
-        for (var i = 0u; i * share < tile; i += 1u) {
-            folded = append(present, folded, ends[i]);
-            present = true;
-        }
-    }
-    workgroupBarrier();
-    return folded;
-}
-
 fn scan_tile(lane: u32, slice: u32, tile: u32, how: u32) {
     let place = place_of(slice);
-    let begin = tile * TILE;
-    let count = min(params.length - begin, TILE);
+    let begin = tile * tile_elements;
+    let count = min(params.length - begin, tile_elements);
     fold_tile(lane, place.input + begin * params.input_axis_stride, count, how == CLASSES);
     workgroupBarrier();
     let start = carry_before(slice);
@@ -94,7 +85,7 @@ fn scan_tile(lane: u32, slice: u32, tile: u32, how: u32) {
             before = base;
         }
     }
-    if (EXACT && lane == 255u && params.suspend == 1u && tile + 1u == params.tiles) {
+    if (EXACT && lane == (count - 1u) / FANOUT && params.suspend == 1u && tile + 1u == params.tiles) {
         store_carry(carry_after_word(slice), carry_exceptional(end_of_lane()));
     }
     store_tile(lane, place.output + begin * params.output_axis_stride, count, before);
@@ -116,7 +107,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         return;
     }
     clear_records(number, lane);
-    if (params.lookback == BEFORE_LOOKBACK) {
+    if ((params.lookback & BEFORE_LOOKBACK) != 0u) {
         return;
     }
     if (lane == 0u) {

@@ -54,7 +54,7 @@ def suite(full: bool = False) -> Iterator[Case]:
     for part in (
         _lengths,
         _across,
-        _strip_tiles,
+        _strip_lookback,
         _layouts,
         _in_place,
         _shared_words,
@@ -113,7 +113,7 @@ def _is_in_short(case: Case) -> bool:
         return case.dtype not in _BESIDE
     if _is_by_quads(case, case.operator) != in_quads and (in_quads or case.dtype != "float32"):
         return False
-    if case.way in ("auto", "strip_tiles") or max(case.shape) > _LONG_LENGTHS[1]:
+    if case.way in ("auto", "strip_lookback") or max(case.shape) > _LONG_LENGTHS[1]:
         return True
     # Half of the kernels for each order, in turn, so that each kernel has each of them.
     length = case.shape[case.axis] // (_fold(case.dtype) if in_quads else 1)
@@ -181,19 +181,19 @@ def _across(full: bool) -> Iterator[Case]:
             yield from _scans(dtype, shape, 0, number, ways=_WAYS)
 
 
-def _strip_tiles(full: bool) -> Iterator[Case]:
+def _strip_lookback(full: bool) -> Iterator[Case]:
     """Few slices side by side, of several tiles: floats in words and halves, integers that share a word, odd rows."""
     for dtype in _TYPES:
-        yield from _scans(dtype, (4400, 40), 0, ways=("strip_tiles",))
+        yield from _scans(dtype, (4400, 40), 0, ways=("strip_lookback",))
         if full or dtype in ("uint8", "float16"):
-            yield from _scans(dtype, (4400, 37), 0, None if full else 0, ways=("strip_tiles",))
+            yield from _scans(dtype, (4400, 37), 0, None if full else 0, ways=("strip_lookback",))
     for dtype, family in product(_FLOATS, ("special", "subnormal", "wandering")):
-        cases = _scans(dtype, (9001, 24), 0, None if full else 0, family=family, ways=("strip_tiles",))
+        cases = _scans(dtype, (9001, 24), 0, None if full else 0, family=family, ways=("strip_lookback",))
         yield from (case for case in cases if family != "wandering" or case.operator == "product")
     if full:
         for dtype in _TYPES:
-            yield from _scans(dtype, (2, 4400, 37), 1, ways=("strip_tiles",))
-            yield from _scans(dtype, (4400, 40), 0, placement=Placement.in_place("padded"), ways=("strip_tiles",))
+            yield from _scans(dtype, (2, 4400, 37), 1, ways=("strip_lookback",))
+            yield from _scans(dtype, (4400, 40), 0, placement=Placement.in_place("padded"), ways=("strip_lookback",))
 
 
 def _layouts(full: bool) -> Iterator[Case]:

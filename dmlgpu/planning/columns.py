@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..layout import ceil_div
 from .dispatch import Pass, Planner
-from .kernels import groups_of, tile_slice_words
+from .kernels import LOOKBACK_HEADER_WORDS, groups_of, part_rows, strip_lookback_slice_words, tile_slice_words
 from .problem import Operator, Precision, ScanProblem, in_a_row
 from .windows import RUN, SPAN, TILE, Limits
 
@@ -19,7 +19,7 @@ __all__ = [
     "is_served",
     "is_whole",
     "strip_bytes_in_flight",
-    "strip_tiles_of",
+    "strip_lookback_of",
     "strips_of",
 ]
 
@@ -29,8 +29,6 @@ flight: a row of a strip is 64 bytes, or a GPU's sector of 32."""
 _SECTOR_WORDS = 8
 _MANY_STRIPS = 256
 """So many wide strips fill a GPU, with 16 KiB in flight each."""
-_FULL = 1.25
-"""Wide strips must not have more than so many times the columns that there are."""
 _WORD_BYTES = 4
 _STRIP_WORDS = 8
 """Words a column, see wgsl/lib/slices/suspects.wgsl."""
@@ -125,20 +123,20 @@ def strip_bytes_in_flight(problem: ScanProblem) -> int:
     return problem.slices * problem.element.itemsize * rows
 
 
-def strip_tiles_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_place: bool) -> Columns | None:
-    """Return how to cut a scan into strips whose tiles have a workgroup each, or None; parameters as of `strips_of`.
-
-    Of its `Columns` the kernel is the one that writes.
-    """
+def strip_lookback_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_place: bool) -> Columns | None:
+    """Return how to cut a scan into strips whose parts have a workgroup each, or None; parameters as of `strips_of`."""
     if not can_be_strips(problem, limits, in_place):
         return None
-    state = 4 * tile_slice_words(ceil_div(min(chunks[-1], problem.axis.size), TILE))
-    cut = cut_to(problem, chunks, limits.binding_bytes // state, 2 * _in_word(problem))
+    is_exact = problem.element.kind != "float"
+    tiles = ceil_div(min(chunks[-1], problem.axis.size), part_rows(_SECTOR_WORDS) if is_exact else TILE)
+    wide = problem.accumulator_size // _WORD_BYTES
+    of_records = strip_lookback_slice_words(tiles, wide, is_exact, int(problem.exclusive))
+    room = (limits.binding_bytes // 4 - LOOKBACK_HEADER_WORDS) // (tile_slice_words(tiles) + of_records)
+    cut = cut_to(problem, chunks, room, 2 * _in_word(problem))
     if 0 in cut or (cut[-1] < problem.axis.size and cut[-1] % TILE):
         return None
-    strips, tiles = _wide_strips(problem), ceil_div(cut[-1], TILE)
-    is_full = strips * _WIDE * _WORD_BYTES <= _FULL * problem.slices * min(_WORD_BYTES, problem.element.itemsize)
-    return _strips("scan_strip_tiles", problem, cut, is_wide=is_full and strips * tiles >= _MANY_STRIPS)
+    # Narrow, since their parts are long: each looks at what others have posted.
+    return _strips("scan_strip_lookback", problem, cut, is_wide=False)
 
 
 def _strips(kernel: str, problem: ScanProblem, chunks: Sequence[int], *, is_wide: bool) -> Columns:

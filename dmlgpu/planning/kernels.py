@@ -26,6 +26,7 @@ __all__ = [
     "DEAR_ELEMENTS",
     "LOOKBACK_HEADER_WORDS",
     "MAX_SERIAL_STEPS",
+    "OF_STRIPS",
     "PROGRESS_WORDS",
     "TABLE",
     "Kernel",
@@ -34,8 +35,10 @@ __all__ = [
     "check_pass",
     "groups_of",
     "lookback_slice_words",
+    "part_rows",
     "portion_slices",
     "serial_steps",
+    "strip_lookback_slice_words",
     "tile_slice_words",
     "unit_elements",
 ]
@@ -49,6 +52,7 @@ DEAR_ELEMENTS: Final = ("f64_words", "f32_compensated")
 """The pieces of elements whose combination takes dozens of operations."""
 _NEAR = 8
 """Elements in workgroup memory that count as one step: it is at hand in some ten cycles, other memory in hundreds."""
+_BLOCK = 256
 _TILES_TOGETHER = 8
 """Of a workgroup of scan_tiles, as TOGETHER of wgsl/scan_tiles.wgsl."""
 PROGRESS_WORDS = 100
@@ -101,6 +105,8 @@ _ELEMENTS: Final = {
 """For each piece of the slot <element> the widths of its elements, as logarithms of bits."""
 _FLOATS: Final = ("f16", "f32", "f64")
 """The pieces whose operations can be hidden from the compiler."""
+_IN_CELLS: Final = ("int", "int_packed", "int64", *_FLOATS)
+"""The pieces that strips take."""
 _EXACT: Final = ("int", "int64", "max", "max64")
 """The pieces whose operations give the same bits in any order."""
 
@@ -290,6 +296,8 @@ def _tile_words(work: Work) -> int:
 LOOKBACK_HEADER_WORDS = 2
 BEHIND_LOOKBACK, BEFORE_LOOKBACK = 1, 2
 """Values of the uniform ``lookback``, as lib/tiles/state.wgsl has them."""
+OF_STRIPS = 4
+"""What is added to them where it is scan_strip_lookback."""
 
 
 def lookback_slice_words(tiles: int, accumulator_words: int, is_exact: bool, exclusive: int) -> int:
@@ -309,15 +317,32 @@ def lookback_slice_words(tiles: int, accumulator_words: int, is_exact: bool, exc
     halves = 2 * accumulator_words
     ends = 0 if is_exact else halves * exclusive
     tile = halves if is_exact else halves + 2 + 3 * ends
-    # The first span and the last may be in part outside the window.
-    spans = ceil_div(tiles + SPAN // TILE - 1, SPAN // TILE)
     left = 0 if is_exact else 1
-    return left + tile * tiles + (2 * halves + 3 + ends) * spans
+    return left + tile * tiles + (2 * halves + 3 + ends) * _spans_of(tiles)
+
+
+def strip_lookback_slice_words(tiles: int, accumulator_words: int, is_exact: bool, exclusive: int) -> int:
+    """Return the words of a slice's records for blocks, tiles and spans, as lib/strips/posts.wgsl has them.
+
+    Parameters
+    ----------
+    tiles, accumulator_words, is_exact, exclusive
+        As of `lookback_slice_words`. Of integers, the parts of tiles count as tiles.
+    """
+    halves = 2 * accumulator_words
+    blocks = 0 if is_exact else 1 + halves * (1 + exclusive) * TILE // _BLOCK * tiles
+    return blocks + halves * tiles + 2 * halves * _spans_of(tiles)
+
+
+def _spans_of(tiles: int) -> int:
+    """Return as many spans as so many tiles can lie in: the first and the last may be in part outside the window."""
+    return ceil_div(tiles + SPAN // TILE - 1, SPAN // TILE)
 
 
 def _lookback_words(work: Work) -> int:
-    is_exact, exclusive = work.element in _EXACT, work.fields["exclusive"]
-    of_slice = lookback_slice_words(work.tiles, work.accumulator_words, is_exact, exclusive)
+    is_exact, exclusive = work.folds == 1, work.fields["exclusive"]
+    of_records = strip_lookback_slice_words if work.fields["lookback"] & OF_STRIPS else lookback_slice_words
+    of_slice = of_records(work.tiles, work.accumulator_words, is_exact, exclusive)
     return _tile_words(work) + LOOKBACK_HEADER_WORDS + of_slice * work.count
 
 
@@ -372,9 +397,23 @@ def _rows_of_strip_steps(work: Work, rows: int) -> int:
     return work.constants["columns"] * (RUN + 8 + blocks) * ceil_div(rows, 256 * blocks)
 
 
-def _strip_tile_steps(work: Work) -> int:
-    # The accumulators of a record, of each slice of a word.
-    return _rows_of_strip_steps(work, min(work.length, TILE)) + 4 * work.in_cell
+def _strip_total_steps(work: Work) -> int:
+    return _rows_of_strip_steps(work, min(work.length, TILE)) + 4
+
+
+def part_rows(lanes: int) -> int:
+    """Return the rows of a workgroup's part of a strip that has so many invocations beside each other."""
+    return _BLOCK * RUN // lanes
+
+
+def _strip_parts(work: Work) -> int:
+    return _strips(work) * ceil_div(work.length, part_rows(work.constants["lanes"]))
+
+
+def _strip_part_steps(work: Work) -> int:
+    # A run, and totals of blocks, of tiles and of spans, which one invocation folds; of integers also what is kept of
+    # each slice of a word.
+    return _rows_of_strip_steps(work, RUN) + 3 * RUN + 3 * work.in_cell
 
 
 def _strips(work: Work) -> int:
@@ -384,17 +423,26 @@ def _strips(work: Work) -> int:
     return work.count // across * ceil_div(across, width)
 
 
-def _strip_tiles(work: Work) -> int:
+def _tiles_of_strips(work: Work) -> int:
     return _strips(work) * work.tiles
 
 
-def _kernel_of_strips(workgroups: _Count, scratch_words: _Count, steps: _Count) -> Kernel:
+def _kernel_of_strips(
+    workgroups: _Count,
+    scratch_words: _Count,
+    steps: _Count,
+    *,
+    elements: tuple[str, ...],
+    lanes: tuple[int, ...] = (4, 8),
+    **optional: Container[int],
+) -> Kernel:
     """Return the row of a kernel that reads strips, which differ in what is a workgroup's and what they keep."""
     return Kernel(
         slots=(*_TENSORS, "cells", "run"),
         accesses=tuple(name for name in ACCESS if name.startswith("cells")),
-        pieces={"element": ("int", "int_packed", "int64", "f16", "f32", "f64"), "run": ("written",)},
-        constants={**_SCAN, "lanes": (4, 8, 16), "columns": (1, 2)},
+        pieces={"element": elements, "run": ("written",)},
+        constants={**_SCAN, "lanes": lanes, "columns": (1, 2)},
+        optional=optional,
         workgroups=workgroups,
         scratch_words=scratch_words,
         steps=steps,
@@ -503,9 +551,16 @@ TABLE: Final[Mapping[str, Kernel]] = {
         scratch_words=lambda w: QUAD_BYTES // 4 * w.groups,
         steps=_band_steps,
     ),
-    "scan_strips": _kernel_of_strips(_strips, _column_words, _strip_steps),
-    "scan_strip_totals": _kernel_of_strips(_strip_tiles, _tile_words, _strip_tile_steps),
-    "scan_strip_tiles": _kernel_of_strips(_strip_tiles, _tile_words, _strip_tile_steps),
+    "scan_strips": _kernel_of_strips(_strips, _column_words, _strip_steps, elements=_IN_CELLS, lanes=(4, 8, 16)),
+    "scan_strip_lookback": _kernel_of_strips(
+        _strip_parts,
+        _lookback_words,
+        _strip_part_steps,
+        elements=_IN_CELLS,
+        patience=_ANY_SIZE,
+        withhold_every=_ANY_SIZE,
+    ),
+    "scan_strip_totals": _kernel_of_strips(_tiles_of_strips, _lookback_words, _strip_total_steps, elements=_FLOATS),
     "scan_rows": Kernel(
         slots=(*_RUNS, "tile"),
         pieces={"tile": _TILES},
@@ -550,6 +605,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
         slots=(*_RUNS, "tile"),
         pieces={"tile": _TILES},
         constants=_SCAN,
+        optional={"tile_elements": (512, 1024)},
         workgroups=lambda w: ceil_div(w.all_tiles, _TILES_TOGETHER),
         scratch_words=_tile_or_lookback_words,
         # Of integers the totals of all tiles before, in shares that one invocation joins.

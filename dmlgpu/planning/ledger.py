@@ -21,7 +21,16 @@ import numpy as np
 
 from ..layout import ceil_div
 from .dispatch import Pass
-from .kernels import BEFORE_LOOKBACK, TABLE, Work, block_slices, portion_slices, tile_slice_words, unit_elements
+from .kernels import (
+    BEFORE_LOOKBACK,
+    TABLE,
+    Work,
+    block_slices,
+    part_rows,
+    portion_slices,
+    tile_slice_words,
+    unit_elements,
+)
 from .windows import QUAD_BYTES, RUN, TILE
 
 __all__ = ["SECTOR_BYTES", "SUBGROUP", "Figures", "figures_of"]
@@ -34,7 +43,8 @@ _VECTORS: Final = {"quads": QUAD_BYTES, "pairs": 2 * _WORD_BYTES}
 """The bytes of an access by the piece in <output>, where that is not a word."""
 _BLOCK = 256
 _FEW_SPANS = 4
-"""At which scan_lookback looks at first."""
+_FEW_STRIP_SPANS = 2
+"""At which scan_lookback looks at first, and scan_strip_lookback."""
 _SAMPLE = 2 * RUN
 """Elements of a slice whose accesses are looked at: places repeat their alignment to a sector after as many."""
 
@@ -238,9 +248,17 @@ def _lookback_words(work: Work) -> tuple[int, int]:
 
 
 def _tile_words(work: Work) -> tuple[int, int]:
-    """Return the words of whether tiles are written, and of what is cleared."""
+    """Return the words of whether tiles are written, of floats one for all of a slice's, and of what is cleared."""
     cleared = TABLE["scan_tiles"].scratch_words(work) - work.count * tile_slice_words(work.tiles)
-    return work.all_tiles if work.fields["lookback"] != BEFORE_LOOKBACK else 0, cleared
+    told = _slices_of_tiles(work) if work.folds == 2 else work.all_tiles
+    return 0 if work.fields["lookback"] & BEFORE_LOOKBACK else told, cleared
+
+
+def _slices_of_tiles(work: Work) -> int:
+    """Return the slices of all workgroups that take 8 tiles each, one slice's after the other."""
+    # A workgroup has one slice more than slices begin inside it.
+    at_edges = (work.count - 1) // (8 // math.gcd(work.tiles, 8))
+    return ceil_div(work.all_tiles, 8) + work.count - 1 - at_edges
 
 
 def _repair_words(work: Work) -> tuple[int, int]:
@@ -251,12 +269,10 @@ def _repair_words(work: Work) -> tuple[int, int]:
 
 def _serial_tile_words(work: Work) -> tuple[int, int]:
     wide, lanes = work.accumulator_words, 8
+    slices = _slices_of_tiles(work)
     if work.fields["side_by_side"]:
         workgroups, rest = divmod(work.all_tiles, lanes)
         slices = workgroups * min(work.count, lanes) + min(work.count, rest)
-    else:  # a workgroup has one slice more than slices begin inside it
-        at_edges = (work.count - 1) // (lanes // math.gcd(work.tiles, lanes))
-        slices = ceil_div(work.all_tiles, lanes) + work.count - 1 - at_edges
     of_slice = (2 if work.folds == 2 else 0) + _carry_words(work) * work.fields["resume"]
     return of_slice * slices + 2 * wide * work.all_tiles - wide * work.count, 0
 
@@ -364,20 +380,28 @@ def _strip_words(work: Work) -> tuple[int, int]:
     return (told + carries) * work.fields["resume"], told + carries * work.fields["suspend"]
 
 
-def _strip_total_words(work: Work) -> tuple[int, int]:
-    """Return the words of records: of integers only the accumulators."""
-    measures = 4 if work.folds == 2 else 0
-    return 0, (4 * work.accumulator_words + measures) * work.all_tiles
-
-
-def _strip_tile_words(work: Work) -> tuple[int, int]:
-    """Return the words of what tiles begin with, and of marks that they are written."""
-    wide, resume, told = work.accumulator_words, work.fields["resume"], 1 if work.folds == 2 else 0
-    ends = work.fields["exclusive"]
-    based = work.all_tiles - work.count * (1 - resume)
-    # Marks go by the first tile that may be exceptional.
-    read = wide * (1 + ends) * based + 2 * told * work.all_tiles
-    return read, told * work.all_tiles
+def _strip_lookback_words(work: Work) -> tuple[int, int]:
+    """Return the words where each part finds the prefixes of the spans that it looks at first."""
+    halves, slices, rows = 2 * work.accumulator_words, work.count, part_rows(work.constants["lanes"])
+    is_float, across = int(work.folds == 2), work.fields["across"] if work.is_unaligned else work.count
+    cells = work.count // across * ceil_div(across, work.in_cell)
+    number = np.arange(ceil_div(work.length, rows))
+    of_tile = TILE // rows if is_float else 1
+    blocks = rows // _BLOCK * is_float
+    tile = number // of_tile
+    # Of integers, windows begin with a span.
+    tiles = tile + work.fields["first"] // TILE % RUN * is_float
+    before = np.where(tiles < RUN, tile, tiles % RUN)
+    is_last, ends = (number + 1) % of_tile == 0, is_float * work.fields["exclusive"]
+    found = number % of_tile * blocks + before + np.minimum(tiles // RUN, _FEW_STRIP_SPANS) + ends * (number > 0)
+    posted = blocks + is_last + 2 * (is_last & (tiles % RUN == RUN - 1)) + ends
+    tickets = len(number) * ceil_div(cells, work.constants["lanes"] * work.constants["columns"])
+    if work.is_unaligned:
+        tickets = len(number) * work.count // across * ceil_div(across, work.constants["lanes"] * work.in_cell)
+    carries = 3 * work.accumulator_words * slices
+    kept = 0 if is_float else (work.accumulator_words + 1) * slices * len(number)
+    read = tickets + cells * halves * int(found.sum()) + (carries + cells) * work.fields["resume"] * len(number)
+    return read, tickets + cells * halves * int(posted.sum()) + kept + (carries + slices) * work.fields["suspend"]
 
 
 def _units(work: Work) -> Iterator[tuple[int, int]]:
@@ -417,21 +441,14 @@ _ROWS: Final[Mapping[str, _Entry]] = {
         words=_strip_words,
         ahead=_of_strip,
     ),
-    "scan_strip_totals": _Entry(
+    "scan_strip_lookback": _Entry(
         lanes=lambda _: 256,
         starts=_strip,
-        writes=lambda _: 0,
-        words=_strip_total_words,
+        words=_strip_lookback_words,
         ahead=_of_strip,
-        span=lambda w: min(TILE, w.length),
+        span=lambda w: min(part_rows(w.constants["lanes"]), w.length),
     ),
-    "scan_strip_tiles": _Entry(
-        lanes=lambda _: 256,
-        starts=_strip,
-        words=_strip_tile_words,
-        ahead=_of_strip,
-        span=lambda w: min(TILE, w.length),
-    ),
+    "scan_strip_totals": _Entry(lanes=lambda _: 256, starts=None, words=lambda w: (w.all_tiles, 0), links=lambda _: 1),
     "scan_rows": _Entry(lanes=lambda _: 256, starts=_tiles, words=_carries, ahead=_of_tile),
     "scan_lookback": _Entry(lanes=lambda _: 256, starts=_tiles, words=_lookback_words, ahead=_of_tile),
     "scan_serial_totals": _Entry(lanes=lambda _: 8, starts=_serial_tiles, writes=lambda _: 0, words=_total_words),

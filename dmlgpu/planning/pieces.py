@@ -53,7 +53,7 @@ RECORD_WORDS = 12
 
 _SLICE_WORDS = {
     "scan_rows": CARRY_WORDS,
-    **dict.fromkeys(("scan_tiles", "scan_serial_tiles", "scan_strip_tiles"), 2 * CARRY_WORDS),
+    **dict.fromkeys(("scan_tiles", "scan_serial_tiles"), 2 * CARRY_WORDS),
 }
 """Words between the carries of neighbouring slices, at the start of the scratch memory, by the kernel that writes."""
 

@@ -11,15 +11,17 @@ from typing import Final
 from ..dtypes import ElementType
 from ..errors import counted
 from ..layout import ceil_div
-from .columns import Columns, strip_tiles_of, strips_of
+from .columns import Columns, strip_lookback_of, strips_of
 from .dispatch import BoundWindow, Pass, Planner
 from .kernels import (
     BEFORE_LOOKBACK,
     BEHIND_LOOKBACK,
     DEAR_ELEMENTS,
     LOOKBACK_HEADER_WORDS,
+    OF_STRIPS,
     PROGRESS_WORDS,
     lookback_slice_words,
+    part_rows,
     tile_slice_words,
 )
 from .problem import Operator, Precision, ScanProblem, in_a_row, is_side_by_side
@@ -28,11 +30,11 @@ from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Range, Window, windows
 
 __all__ = ["EVERYWHERE", "KERNELS", "ScanPlanner"]
 
-KERNELS: Final = ("slices", "rows", "lookback", "serial", "strips", "strip_tiles")
+KERNELS: Final = ("slices", "rows", "lookback", "serial", "strips", "strip_lookback")
 """The ways to scan: an invocation a slice; a workgroup a slice; a workgroup a tile, which looks back for what comes
 before it; an invocation a tile, in four passes; a workgroup a strip of slices that are side by side; and a workgroup a
-tile of such a strip."""
-EVERYWHERE: Final = tuple(kernel for kernel in KERNELS if kernel != "strip_tiles")
+part of such a strip, which looks back."""
+EVERYWHERE: Final = tuple(kernel for kernel in KERNELS if kernel != "strip_lookback")
 """Those that take slices however they lie."""
 
 _WORD_BYTES = 4
@@ -122,10 +124,10 @@ class ScanPlanner(Planner):
             if strips is not None:
                 return strips.passes(self)
             kernel, self.why = "slices", "strips do not serve these slices: an invocation a slice"
-        if kernel == "strip_tiles":
-            strips = strip_tiles_of(self.problem, self.limits, self.chunks, self.in_place)
+        if kernel == "strip_lookback":
+            strips = strip_lookback_of(self.problem, self.limits, self.chunks, self.in_place)
             if strips is not None:
-                return self._strip_tiles(strips)
+                return self._strip_lookback(strips, withhold_every)
             kernel, self.why = "rows", "strips do not serve these slices: a workgroup a slice"
         if kernel == "slices":
             bands = self._policy.bands(self.problem, self.chunks, self.in_place)
@@ -294,19 +296,27 @@ class ScanPlanner(Planner):
             lags = {"lags": int(self._policy.lags(bound.window))}
             yield self.make_pass("scan_serial_tiles", bound, access, constants=lags, fields=fields)
 
-    def _strip_tiles(self, strips: Columns) -> Iterator[Pass]:
-        """Yield the passes over the tiles of each window of strips, with a workgroup a tile of a strip."""
+    def _strip_lookback(self, strips: Columns, withhold_every: int) -> Iterator[Pass]:
+        """Yield one pass over the parts of each window of strips, and those that see to what it has left."""
+        rows = part_rows(strips.constants["lanes"])
         for bound in self.windows(strips.chunks):
             fields = {"carry_side": bound.window.first // strips.chunks[-1] % 2}
-            totals, tiles = (
-                self.make_pass(
-                    name, bound, strips.access, slots=strips.slots, constants=strips.constants, fields=fields
-                )
-                for name in ("scan_strip_totals", strips.kernel)
-            )
-            yield from (totals, self.make_pass("scan_carries", bound, fields=fields), tiles)
+            if strips.is_exact:
+                fields["tiles"] = ceil_div(bound.window.axis.size, rows)
+            behind = {**fields, "lookback": OF_STRIPS + BEHIND_LOOKBACK}
+            clear = self._clear(bound, {**fields, "lookback": OF_STRIPS + BEFORE_LOOKBACK}, rows)
+            yield clear
+            in_tests = _in_tests(withhold_every)
+            yield self._strip_pass(strips, strips.kernel, bound, behind, {**strips.constants, **in_tests})
             if not strips.is_exact:
-                yield from self._left_tiles(bound, fields)
+                yield self._strip_pass(strips, "scan_strip_totals", bound, behind, strips.constants)
+                yield from self._repairs(bound, behind, together=True)
+            yield replace(self._tiles(bound, behind, rows), cleared=clear.cleared)
+
+    def _strip_pass(
+        self, strips: Columns, kernel: str, bound: BoundWindow, fields: Mapping[str, int], constants: Mapping[str, int]
+    ) -> Pass:
+        return self.make_pass(kernel, bound, strips.access, slots=strips.slots, constants=constants, fields=fields)
 
     def _lookback(self, withhold_every: int) -> Iterator[Pass]:
         """Yield one pass over the tiles of each window, and those that see to the tiles that it has left."""
@@ -314,27 +324,32 @@ class ScanPlanner(Planner):
         wide, exclusive = self.problem.accumulator_size // _WORD_BYTES, int(self.problem.exclusive)
         of_slice = lookback_slice_words(tiles, wide, self.problem.is_exact, exclusive)
         chunks = self._with_state(self.chunks, LOOKBACK_HEADER_WORDS + tile_slice_words(tiles) + of_slice)
-        in_tests = {"withhold_every": withhold_every, "patience": 20} if withhold_every else {}
         for bound in self.windows(chunks):
             fields = {"carry_side": bound.window.first // chunks[-1] % 2}
-            kept = 4 * bound.window.slices * tile_slice_words(ceil_div(bound.window.axis.size, TILE))
-            clear = self._tiles(bound, {**fields, "lookback": BEFORE_LOOKBACK})
-            cleared = Range(kept, clear.state_bytes - kept)
-            yield replace(clear, elements=0, cleared=cleared, only_clears=True, why=_WHY_CLEAR)
+            clear = self._clear(bound, {**fields, "lookback": BEFORE_LOOKBACK})
+            yield clear
             access = self._access(bound)
-            slots = self._tile_of(access)
+            slots, in_tests = self._tile_of(access), _in_tests(withhold_every)
             yield self.make_pass("scan_lookback", bound, access, slots=slots, constants=in_tests, fields=fields)
-            *repairs, rest = self._left_tiles(bound, {**fields, "lookback": BEHIND_LOOKBACK})
-            yield from (*repairs, replace(rest, cleared=cleared))
+            behind = {**fields, "lookback": BEHIND_LOOKBACK}
+            yield from self._repairs(bound, behind, together=True)
+            yield replace(self._tiles(bound, behind), cleared=clear.cleared)
 
-    def _left_tiles(self, bound: BoundWindow, fields: Mapping[str, int]) -> Iterator[Pass]:
-        """Yield passes over the tiles that others have left: exceptional ones in turns, and all others."""
-        yield from self._repairs(bound, fields, together=True)
-        yield self._tiles(bound, fields)
+    def _clear(self, bound: BoundWindow, fields: Mapping[str, int], rows: int = TILE) -> Pass:
+        """Return the pass that clears what workgroups hand to each other, for when scratch memory may hold anything."""
+        clear = self._tiles(bound, fields, rows)
+        tiles = int(clear.params["tiles"])
+        kept = 4 * bound.window.slices * tile_slice_words(tiles)
+        cleared = Range(kept, clear.state_bytes - kept)
+        return replace(clear, elements=0, cleared=cleared, only_clears=True, why=_WHY_CLEAR)
 
-    def _tiles(self, bound: BoundWindow, fields: Mapping[str, int]) -> Pass:
+    def _tiles(self, bound: BoundWindow, fields: Mapping[str, int], rows: int = TILE) -> Pass:
+        """Return the pass over the tiles that others have left; of integers the parts of so many rows, if fewer."""
         access = self._access(bound)
-        return self.make_pass("scan_tiles", bound, access, slots=self._tile_of(access), fields=fields)
+        constants = {"tile_elements": rows} if self.problem.is_exact and rows < TILE else {}
+        return self.make_pass(
+            "scan_tiles", bound, access, slots=self._tile_of(access), constants=constants, fields=fields
+        )
 
     def _repairs(self, bound: BoundWindow, fields: Mapping[str, int], *, together: bool) -> Iterator[Pass]:
         """Yield the turns over exceptional tiles, of floats: their left folds `together` by a workgroup, or not."""
@@ -379,6 +394,10 @@ class ScanPlanner(Planner):
 
     def _with_state(self, chunks: tuple[int, ...], words: int) -> tuple[int, ...]:
         return _with_room(chunks, words, self.limits.binding_bytes - 4 * 8)
+
+
+def _in_tests(withhold_every: int) -> dict[str, int]:
+    return {"withhold_every": withhold_every, "patience": 20} if withhold_every else {}
 
 
 def _order_of(element: ElementType) -> dict[str, int]:

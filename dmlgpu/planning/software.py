@@ -90,7 +90,7 @@ class GpuPolicy:
 
     limits: Limits
 
-    kernels: ClassVar[tuple[str, ...]] = ("slices", "rows", "lookback", "strips", "strip_tiles")
+    kernels: ClassVar[tuple[str, ...]] = ("slices", "rows", "lookback", "strips", "strip_lookback")
     """The ways to scan that are ever taken."""
     copy_stride = 64
     """Vectors between those of an invocation, in kernels that only move them: neighbours read neighbours."""
@@ -105,11 +105,11 @@ class GpuPolicy:
     def kernel(self, problem: ScanProblem, in_place: bool) -> Choice:
         """Return the way to scan slices in windows of whole tiles."""
         length, slices = problem.axis.size, problem.slices
-        if self._is_strip_tiles(problem, in_place):
+        if self._is_strip_lookback(problem, in_place):
             return Choice(
-                "strip_tiles",
-                f"{slices} slices side by side are too few strips to fill a GPU: a workgroup takes a tile of a strip, "
-                "row by row, and elements are read twice",
+                "strip_lookback",
+                f"{slices} slices side by side are too few strips to fill a GPU: a workgroup takes a part of a strip, "
+                "row by row, and looks back for what comes before it",
             )
         if self._is_strips(problem, in_place):
             return Choice(
@@ -138,8 +138,8 @@ class GpuPolicy:
 
     def kernels_of_pieces(self, problem: ScanProblem, in_place: bool) -> list[str]:
         """Return the ways to scan a piece, which begins and ends with a carry for each slice, the best first."""
-        if self._is_strip_tiles(problem, in_place):
-            return ["strip_tiles"]
+        if self._is_strip_lookback(problem, in_place):
+            return ["strip_lookback"]
         strips = ["strips"] if self._is_strips(problem, in_place) else []
         return [*strips, "rows" if problem.slices >= self.tuning.many_rows else "lookback"]
 
@@ -182,7 +182,7 @@ class GpuPolicy:
         is_near = problem.element.itemsize < _WORD_BYTES or _are_many_neighbours(problem)
         return is_long and is_wide and is_near and can_be_strips(problem, self.limits, in_place)
 
-    def _is_strip_tiles(self, problem: ScanProblem, in_place: bool) -> bool:
+    def _is_strip_lookback(self, problem: ScanProblem, in_place: bool) -> bool:
         is_long = problem.axis.size > TILE and problem.slices * problem.axis.size >= _FAR_ELEMENTS
         words = problem.across * problem.element.itemsize // _WORD_BYTES
         is_wide = problem.is_side_by_side and words >= self.tuning.tile_columns

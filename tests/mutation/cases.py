@@ -267,7 +267,7 @@ def own_scan(
     Slices along the last axis are side by side for tiles of strips.
     """
     shape = _data(family, shape, dtype, operator).shape
-    if way == "strip_tiles" and axis == len(shape) - 1 and len(shape) < 3:
+    if way == "strip_lookback" and axis == len(shape) - 1 and len(shape) < 3:
         more["beside"] = shape
         shape, axis = (shape[-1], math.prod(shape[:-1])), 0
     return OwnScanCase(dtype, shape, placement, family, operator, axis, both or exclusive, both, way, **more)

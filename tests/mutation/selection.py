@@ -99,7 +99,7 @@ def _own(device: Device) -> Iterator[_Choice]:
     yield from _unaligned_tiles()
     yield from _many_tiles()
     yield from _exceptional_strips()
-    yield from _strip_tiles()
+    yield from _strip_lookback()
     yield from _surplus()
     yield from _far_apart()
     yield from _withheld()
@@ -504,17 +504,19 @@ def _exceptional_strips() -> Iterator[_Choice]:
         yield case, {"dispatch_elements": 2 * case.shape[1] * TILE}  # not the first tile of a window
 
 
-def _strip_tiles() -> Iterator[_Choice]:
+def _strip_lookback() -> Iterator[_Choice]:
     """Tiles of narrow and of wide strips, in words of several slices and in rows that begin anywhere; in windows."""
     shapes = [((TILE + 300, width), 0) for width in (8, 24, 37, 40, 64)] + [((2, TILE + 300, 41), 1)]
     for (shape, axis), both in product(shapes, (False, True)):
         for dtype, operator in product(("float32", "float16", "uint8", "int16", "int64", "float64"), _OPERATORS):
-            yield own_scan("numbers", dtype, operator, shape, axis, "strip_tiles", both=both), {}
+            yield own_scan("numbers", dtype, operator, shape, axis, "strip_lookback", both=both), {}
             if dtype in ("uint8", "int64"):
-                case = own_scan("numbers", dtype, operator, shape, axis, "strip_tiles", both=both, placement=_IN_PLACE)
+                case = own_scan(
+                    "numbers", dtype, operator, shape, axis, "strip_lookback", both=both, placement=_IN_PLACE
+                )
                 yield case, {}
     for dtype, both in product(("float32", "float16", "uint8", "int64"), (False, True)):
-        case = own_scan("numbers", dtype, "sum", (3 * TILE + 5, 40), 0, "strip_tiles", both=both)
+        case = own_scan("numbers", dtype, "sum", (3 * TILE + 5, 40), 0, "strip_lookback", both=both)
         yield case, {"window": TILE}
 
 

@@ -26,7 +26,7 @@ struct Params {
                                 // checked together
     turn_first: u32,            // of scan_repair: the first tile of its turn
     turn_tiles: u32,            // of scan_repair: the tiles of a turn
-    lookback: u32,              // of scan_repair and scan_tiles: 1, behind scan_lookback; of scan_tiles 2, before it
+    lookback: u32,              // of what is behind scan_lookback 1, before it 2; and 4 if it is scan_strip_lookback
     side_by_side: u32,          // of scan_serial_*: 1 where neighbours in memory belong to different slices
     across: u32,                // of strips: slices whose elements follow each other without any gap
 }

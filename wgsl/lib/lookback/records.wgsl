@@ -2,52 +2,8 @@
 // total and bounds and, where results are exclusive, what its last result is made of; for each span its total and
 // bounds, and the fold of all spans up to its end. Needs lib/tiles/state.wgsl and lib/order/bounds.wgsl.
 
-// WGSL's atomics order nothing but themselves. So every word of a value carries 16 bits and a mark that says that this
-// word was written; the words are 0 before.
+#import "lib/lookback/words.wgsl"
 
-const WRITTEN = 1u;
-
-fn publish_halves(word: u32, value: u32) {
-    set_state_word(word, (value << 16u) | WRITTEN);
-    set_state_word(word + 1u, (value & 0xffff0000u) | WRITTEN);
-}
-
-// Takes 2 * WORDS words.
-fn publish_accumulator(word: u32, value: Accumulator) {
-    let words = to_words(value);
-    publish_halves(word, words.x);
-    if (WORDS == 2u) {
-        publish_halves(word + 2u, words.y);
-    }
-}
-
-// The value so far, and WRITTEN if that is all of it.
-fn read_halves(word: u32) -> vec2<u32> {
-    let low = state_word(word);
-    let high = state_word(word + 1u);
-    return vec2<u32>((high & 0xffff0000u) | (low >> 16u), low & high & WRITTEN);
-}
-
-struct AccumulatorReading {
-    value: Accumulator,
-    written: u32,
-}
-
-fn read_accumulator(word: u32) -> AccumulatorReading {
-    let first = read_halves(word);
-    var second = vec2<u32>(0u, WRITTEN);
-    if (WORDS == 2u) {
-        second = read_halves(word + 2u);
-    }
-    return AccumulatorReading(of_words(vec2<u32>(first.x, second.x)), first.y & second.y);
-}
-
-// Words of the header.
-const TICKET = 0u;
-const DELAYS = 1u;
-
-// Words of an accumulator in halves.
-const HALVES = 2u * WORDS;
 // Of a tile: its total; if it is of floats, its bounds, and p, h and r of its last result.
 const TOTAL = 0u;
 const BOUNDS = HALVES;
@@ -57,11 +13,6 @@ const PREFIX = HALVES + 2u;
 const PREFIX_FLAGS = 2u * HALVES + 2u;
 const SPAN_END = 2u * HALVES + 3u;
 const IS_SAFE = 2u;
-
-// As many spans as the tiles of a window can lie in.
-fn spans_of_slice() -> u32 {
-    return (params.tiles + 2u * FANOUT - 2u) / FANOUT;
-}
 
 // Whether the last result before a tile matters, and has to be made of its parts.
 fn has_ends() -> bool {

@@ -1,43 +1,16 @@
-// How a workgroup of scan_lookback learns of the tiles of its span. Needs lib/lookback/tile.wgsl.
-
-// How many times to look for what others post before the tile is left.
-override patience: u32 = 4000u;
+// How a workgroup of scan_lookback learns of the tiles of its span. Needs lib/lookback/tile.wgsl and
+// lib/lookback/waiting.wgsl.
 
 // What the window begins with.
 var<workgroup> start: Carry;
 // p, h and r of the last result before the tile.
 var<workgroup> last_before: array<Accumulator, 3>;
-var<workgroup> missing: atomic<u32>;
 // LOOKS until everything is found.
 var<workgroup> looking: u32;
 
 const LOOKS = 0u;
 const HAS_FOUND = 1u;
 const GIVES_UP = 2u;
-
-fn note_missing() {
-    atomicStore(&missing, 1u);
-}
-
-fn forget_missing() {
-    atomicStore(&missing, 0u);
-}
-
-fn is_missing() -> bool {
-    return atomicLoad(&missing) == 1u;
-}
-
-// Reads an accumulator that another workgroup posts, or notes that it is missing.
-fn wait_for(word: u32) -> Accumulator {
-    var found = read_accumulator(word);
-    for (var look = 0u; look < patience && found.written == 0u; look += 1u) {
-        found = read_accumulator(word);
-    }
-    if (found.written == 0u) {
-        note_missing();
-    }
-    return found.value;
-}
 
 // Reads the totals of the span's tiles before this one, by an invocation each, and what the last of them ended with.
 fn look_at_tiles(lane: u32, at: Position) {

@@ -1,5 +1,5 @@
 // The record of a column's tile: how large its values are, and its class, besides accumulators.
-// Needs lib/strips/column.wgsl, lib/order/classes.wgsl, lib/tiles/state.wgsl and lib/strips/cell_parts.wgsl.
+// Needs lib/strips/column.wgsl, lib/order/classes.wgsl and lib/tiles/state.wgsl.
 
 // What an invocation has seen of them.
 struct Measures {
@@ -9,11 +9,11 @@ struct Measures {
     class_word: u32,
 }
 
-var<workgroup> largest_r: array<atomic<u32>, 32>;
-var<workgroup> largest: array<atomic<u32>, 32>;
-var<workgroup> smallest: array<atomic<u32>, 32>;
-var<workgroup> class_or: array<atomic<u32>, 32>;
-var<workgroup> class_xor: array<atomic<u32>, 32>;
+var<workgroup> largest_r: array<atomic<u32>, 16>;
+var<workgroup> largest: array<atomic<u32>, 16>;
+var<workgroup> smallest: array<atomic<u32>, 16>;
+var<workgroup> class_or: array<atomic<u32>, 16>;
+var<workgroup> class_xor: array<atomic<u32>, 16>;
 
 fn begin_measures(column: u32) {
     atomicStore(&largest_r[column], 0u);
@@ -25,7 +25,7 @@ fn begin_measures(column: u32) {
 
 // Takes in the class of a run. A sum has one only where an element is not finite, and then r is not.
 fn classify_run(elements: Run, x: ptr<function, Column>, found: ptr<function, Measures>) {
-    if (EXCEPTIONS && (product || is_exceptional((*x).r[15]))) {
+    if (product || is_exceptional((*x).r[15])) {
         // Of whole tiles: nothing comes behind the last one, which alone may have fewer elements.
         (*found).class_word = join_classes((*found).class_word, class_bits_of_run(elements));
     }
@@ -33,7 +33,7 @@ fn classify_run(elements: Run, x: ptr<function, Column>, found: ptr<function, Me
 
 // Takes in how large values are of a run of `count` elements, which goes on from `lead` inside the tile.
 fn measure_run(lead: Lead, count: u32, x: ptr<function, Column>, found: ptr<function, Measures>) {
-    if (!EXCEPTIONS || count == 0u) {
+    if (count == 0u) {
         return;
     }
     if (product) {
@@ -62,19 +62,16 @@ fn leave_record(column: u32, tile: u32, lead: Lead, x: ptr<function, Column>) {
         return;
     }
     let word = tile_word(slice, tile);
-    let apart = params.tiles * TILE_WORDS;
-    put_parts(slice, word + TILE_TOTAL, apart, (*x).p);
-    put_parts(slice, word + TILE_P, apart, lead.p);
-    put_parts(slice, word + TILE_H, apart, lead.h);
-    put_parts(slice, word + TILE_R, apart, (*x).r[15]);
-    if (EXCEPTIONS) {
-        let r = atomicLoad(&largest_r[column]);
-        // h and p are sums of up to 16 and 256 runs' totals, and results of three such values.
-        let of_sum = min(((r >> EXPONENT_SHIFT) + 10u) << EXPONENT_SHIFT, INFINITE);
-        set_state_word(word + TILE_LARGEST, select(of_sum, atomicLoad(&largest[column]), product));
-        set_state_word(word + TILE_LARGEST_R, r);
-        let class_word = atomicLoad(&class_or[column]) & ~IS_NEGATIVE;
-        set_state_word(word + TILE_CLASS, class_word | atomicLoad(&class_xor[column]));
-        set_state_word(word + TILE_SMALLEST, atomicLoad(&smallest[column]));
-    }
+    set_tile_accumulator(slice, tile, TILE_TOTAL, (*x).p);
+    set_tile_accumulator(slice, tile, TILE_P, lead.p);
+    set_tile_accumulator(slice, tile, TILE_H, lead.h);
+    set_tile_accumulator(slice, tile, TILE_R, (*x).r[15]);
+    let r = atomicLoad(&largest_r[column]);
+    // h and p are sums of up to 16 and 256 runs' totals, and results of three such values.
+    let of_sum = min(((r >> EXPONENT_SHIFT) + 10u) << EXPONENT_SHIFT, INFINITE);
+    set_state_word(word + TILE_LARGEST, select(of_sum, atomicLoad(&largest[column]), product));
+    set_state_word(word + TILE_LARGEST_R, r);
+    let class_word = atomicLoad(&class_or[column]) & ~IS_NEGATIVE;
+    set_state_word(word + TILE_CLASS, class_word | atomicLoad(&class_xor[column]));
+    set_state_word(word + TILE_SMALLEST, atomicLoad(&smallest[column]));
 }

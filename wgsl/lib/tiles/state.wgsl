@@ -8,6 +8,7 @@ const SLICE_WORDS = 16u;
 const SUSPECT = 7u;        // the first tile of the window that may be exceptional
 const ABSORBED = 15u;      // the first tile of the window whose elements count by class only
 const NO_TILE = 0xffffffffu;
+const ALL_WRITTEN = 0xfffffffeu; // no tile of the slice is left
 
 fn slice_word(slice: u32) -> u32 {
     return slice * SLICE_WORDS;
@@ -42,7 +43,7 @@ const TILE_LARGEST = 8u;
 const TILE_LARGEST_R = 9u;
 const TILE_CLASS = 10u;
 const TILE_SMALLEST = 11u;
-// Beside the class: scan_lookback has written the tile.
+// Beside the class: scan_lookback or scan_strip_lookback has written the tile.
 const IS_WRITTEN = 16u;
 const TILE_BASE = 2u;
 const TILE_END = 4u;
@@ -59,10 +60,10 @@ fn set_tile_accumulator(slice: u32, tile: u32, number: u32, value: Accumulator) 
     put_accumulator(tile_word(slice, tile) + number, 1u, value);
 }
 
-// Behind all tiles there is what scan_lookback hands from workgroup to workgroup, if it is one of the passes: all zero
-// before it, and again behind scan_tiles. A header, then of floats a word for each slice:
+// Behind all tiles there is what scan_lookback or scan_strip_lookback hands from workgroup to workgroup, if it is one
+// of the passes: all zero before it, and again behind scan_tiles. A header, then of floats a word for each slice:
 const HEADER_WORDS = 2u;
-// Of params.lookback.
+// Bits of params.lookback.
 const BEHIND_LOOKBACK = 1u;
 const BEFORE_LOOKBACK = 2u;
 
@@ -70,7 +71,7 @@ fn header_word() -> u32 {
     return params.count * (SLICE_WORDS + params.tiles * TILE_WORDS);
 }
 
-// NO_TILE less the first tile of the window that scan_lookback has left; 0 if there is none.
+// Not 0 if tiles of the slice are left: of scan_lookback, NO_TILE less the first.
 fn left_word(slice: u32) -> u32 {
     return header_word() + HEADER_WORDS + slice;
 }

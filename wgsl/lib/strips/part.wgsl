@@ -1,0 +1,99 @@
+// The part of a strip that a workgroup of scan_strip_lookback takes, a stretch of rows, and what the window begins
+// with. Needs <cells>, lib/strips/shape.wgsl, lib/strips/cell_parts.wgsl and lib/tiles/state.wgsl.
+
+// Columns of a strip.
+override WIDTH: u32 = lanes * columns;
+
+// Of each column: the folds of the spans, of the span's tiles and of the tile's blocks before the part, and the last
+// result.
+var<workgroup> s_of: array<Accumulator, 16>;
+var<workgroup> c_of: array<Accumulator, 16>;
+var<workgroup> p_of: array<Accumulator, 16>;
+var<workgroup> last_of: array<Accumulator, 16>;
+// How many tiles the first column's span has before the window, and HAS_SPANS if there are spans.
+var<workgroup> start: u32;
+const HAS_SPANS = 0x100u;
+const CARRY_FLAGS = 6u; // word of a carry
+
+struct Part {
+    strip: u32,
+    number: u32,            // of the window
+    within: u32,            // parts of its tile before it
+    tile: u32,              // of the window
+    span: u32,              // of the window, whose first may have begun before it
+    before: u32,            // tiles of the span before this one, in the window
+    is_last: bool,          // of its tile
+    is_last_tile: bool,     // its tile, of the span
+    continues: bool,        // the span has tiles before the window
+    has_c: bool,            // the span has tiles before this one
+    has_s: bool,            // there are spans before
+}
+
+fn part_of(strip: u32, number: u32, begin: u32) -> Part {
+    let parts = select(FANOUT / BLOCKS, 1u, EXACT); // of a tile
+    let tile = number / parts;
+    let tiles = (begin & 0xffu) + tile; // of the window's first span on
+    let before = select(tiles % FANOUT, tile, tiles < FANOUT);
+    let has_s = tiles >= FANOUT || (begin & HAS_SPANS) != 0u;
+    return Part(
+        strip, number, number % parts, tile, tiles / FANOUT, before, (number + 1u) % parts == 0u,
+        tiles % FANOUT == FANOUT - 1u, tiles % FANOUT > before, tiles % FANOUT > 0u, has_s,
+    );
+}
+
+fn slice_of_column(strip: u32, column: u32) -> u32 {
+    return slice_of(strip, column % lanes, column / lanes);
+}
+
+// Says of a column of floats that its results may be wrong.
+fn leave_column(slice: u32) {
+    if (EXCEPTIONS && slice < params.count) {
+        set_state_word(left_word(slice), 1u);
+    }
+}
+
+// Reads what the window begins with, by an invocation for each column. All invocations call it.
+fn begin_columns(lane: u32, strip: u32) {
+    let slice = slice_of_column(strip, lane % WIDTH);
+    var carry = fresh_carry();
+    if (params.resume == 1u && lane < WIDTH && slice < params.count) {
+        let word = carry_before_word(slice);
+        let flags = state_word(word + CARRY_FLAGS);
+        carry = Carry(
+            get_parts(slice, word, SLICE_WORDS),
+            get_parts(slice, word + 2u, SLICE_WORDS),
+            get_parts(slice, word + 4u, SLICE_WORDS),
+            flags & 0xffu,
+            (flags & HAS_SPANS) != 0u,
+        );
+    }
+    if (EXACT) {
+        // The order is free, so that all that comes before counts as spans.
+        carry = Carry(base_of(carry), identity(), carry.last, 0u, params.resume == 1u);
+    }
+    let flags = carry.tiles | select(0u, HAS_SPANS, carry.has_s);
+    if (lane == 0u) {
+        start = flags;
+    }
+    if (workgroupUniformLoad(&start) != flags && lane < WIDTH) {
+        leave_column(slice); // its spans begin elsewhere, since a tile before the window was exceptional
+    }
+    if (lane < WIDTH) {
+        s_of[lane] = carry.s;
+        c_of[lane] = carry.c;
+        p_of[lane] = identity();
+        last_of[lane] = carry.last;
+    }
+}
+
+// Keeps what the next window begins with.
+fn store_cell_carry(slice: u32, carry: Carry) {
+    let word = carry_after_word(slice);
+    put_parts(slice, word, SLICE_WORDS, carry.s);
+    put_parts(slice, word + 2u, SLICE_WORDS, carry.c);
+    put_parts(slice, word + 4u, SLICE_WORDS, carry.last);
+    for (var part = 0u; part < parts_of(slice); part += 1u) {
+        let flags = carry.tiles | select(0u, HAS_SPANS, carry.has_s);
+        set_state_word(word + part * SLICE_WORDS + CARRY_FLAGS, flags);
+    }
+}
