@@ -129,6 +129,91 @@ def run_without(posts: Posts, device: Device, plan: Plan, source: Any, target: A
     scratch.destroy()
 
 
+@dataclass(frozen=True)
+class StripRecords:
+    """Where scan_strip_lookback posts, in words of its scratch memory: see wgsl/lib/strips/posts.wgsl."""
+
+    count: int
+    tiles: int
+    exclusive: int
+    halves: int
+    is_exact: bool
+
+    @classmethod
+    def of(cls, one: Pass) -> StripRecords:
+        """Return those of a pass."""
+        element = dict(one.pipeline.slots)["element"]
+        count, tiles, exclusive = (int(one.params[name]) for name in ("count", "tiles", "exclusive"))
+        return cls(count, tiles, exclusive, 4 if "64" in element else 2, element.startswith("int"))
+
+    @property
+    def _blocks(self) -> int:
+        return self.count * (16 + 12 * self.tiles + (not self.is_exact)) + LOOKBACK_HEADER_WORDS
+
+    def block(self, slice_: int, number: int) -> int:
+        """Return the place of a block of floats: its total, then the last result if that matters."""
+        return self._blocks + (slice_ * self.tiles * 16 + number) * self.halves * (1 + self.exclusive)
+
+    def tile(self, slice_: int, number: int) -> int:
+        """Return the place of a tile's total."""
+        return self.block(0 if self.is_exact else self.count, 0) + (slice_ * self.tiles + number) * self.halves
+
+    def span(self, slice_: int, number: int) -> int:
+        """Return the place of a span's total, and of its prefix behind that."""
+        spans = (self.tiles + 30) // 16
+        return self.tile(self.count, 0) + (slice_ * spans + number) * 2 * self.halves
+
+
+@dataclass(frozen=True)
+class StripPosts:
+    """Words that workgroups of a strip have not written yet when its last part begins.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        The columns that lack them.
+    prefixes : tuple of int
+        The spans that have posted their totals, and not yet their prefixes.
+    torn : tuple of (str, int, int)
+        Single words: of the total of a ``block``, the ``end`` of one, the total of a ``tile`` or a ``span``, or the
+        ``prefix`` of one; the number of that, and of the word in it.
+    """
+
+    columns: tuple[int, ...]
+    prefixes: tuple[int, ...] = ()
+    torn: tuple[tuple[str, int, int], ...] = ()
+
+    def words(self, at: StripRecords) -> list[int]:
+        """Return their places in scratch memory."""
+        found = []
+        for column in self.columns:
+            found += [at.span(column, number) + at.halves + i for number in self.prefixes for i in range(at.halves)]
+            for record, number, word in self.torn:
+                first = {"block": at.block, "end": at.block, "tile": at.tile, "span": at.span, "prefix": at.span}
+                behind = at.halves if record in ("end", "prefix") else 0
+                found.append(first[record](column, number) + behind + word)
+        return found
+
+
+def run_strips_without(posts: StripPosts, device: Device, plan: Plan, source: Any, target: Any) -> None:
+    """Run a look-back over a single strip in one window, a workgroup a dispatch.
+
+    Before the last of them runs, what `posts` has is taken back, as if others had not come so far.
+    """
+    clear, look_back, *others = plan.passes
+    assert look_back.pipeline.kernel == "scan_strip_lookback"
+    constants = (*look_back.pipeline.constants, ("patience", 20))
+    alone = replace(look_back, pipeline=replace(look_back.pipeline, constants=constants), grid=(1, 1, 1))
+    scratch = device.gpu_device.create_buffer(size=plan.state_bytes, usage="STORAGE|COPY_DST")
+    executor, limit = device._executor, device.limits.dispatch_elements
+    before = (clear, *[alone] * (math.prod(look_back.grid) - 1))
+    executor.run(Plan(before, plan.state_bytes), source, target, limit, scratch=(scratch, 0))
+    for word in posts.words(StripRecords.of(look_back)):
+        executor.write(scratch, 4 * word, np.array([0], np.uint32))
+    executor.run(Plan((alone, *others), plan.state_bytes), source, target, limit, scratch=(scratch, 0))
+    scratch.destroy()
+
+
 def positions(layout: Layout) -> NDArray[np.int64]:
     """Return the position of every element, in elements."""
     result = np.full(layout.sizes, layout.offset, np.int64)

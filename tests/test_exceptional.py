@@ -24,11 +24,13 @@ from dmlgpu.runtime.device import Device
 from .harness import (
     SUSPECTS,
     Posts,
+    StripPosts,
     changed,
     check_scan,
     expected_scan,
     kernel_of,
     numbers,
+    run_strips_without,
     run_without,
     scan,
     without_repairs,
@@ -966,3 +968,79 @@ def test_a_look_back_takes_no_part_of_what_others_post(
     """Every word tells by itself that it is there: atomics of others may arrive in any order."""
     x = numbers((2 * SPAN + (3 * TILE if place == "middle" else TILE),), dtype, "sum")
     check_left(device, x, "sum", posts, exclusive=exclusive)
+
+
+PART = 1024
+"""Rows of a part of a narrow strip: of integers it counts as a tile, and 16 are a span."""
+
+
+def run_strip(
+    device: Device, x: NDArray[Any], operator: str, posts: StripPosts, *, repairs: bool, exclusive: bool = False
+) -> NDArray[Any]:
+    """Run a look-back of a strip as `run_strips_without` has it; what is not written is 7."""
+    layout, options = Layout.packed(x.shape), ScanOptions(exclusive=exclusive)
+    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, 0, options)
+    plan = Plan.of(ScanPlanner(problem, device.limits, chunks=x.shape[::-1]).passes("strip_lookback"))
+    with device.lock:
+        source, target = device.allocate(x.nbytes), device.allocate(x.nbytes)
+        device.upload(target, 0, np.full_like(x, 7))
+        device.upload(source, 0, x)
+        some = plan if repairs else without_repairs(plan, at_once=True)
+        run_strips_without(posts, device, some, source.gpu_buffer, target.gpu_buffer)
+        got = np.empty_like(x)
+        device.download(target, 0, got)
+        source.release()
+        target.release()
+    return got
+
+
+@pytest.mark.parametrize("operator", ["sum", "product"])
+@pytest.mark.parametrize(("dtype", "span"), [("float32", SPAN), ("int32", 16 * PART)])
+@pytest.mark.parametrize("number", [1, 2, 4, 7, 8])
+def test_a_look_back_of_a_strip_folds_the_spans_whose_prefix_is_missing(
+    device: Device, number: int, dtype: str, span: int, operator: str
+) -> None:
+    """First it looks at two spans, then at four, then at eight. Then it gives up, and others see to its part."""
+    x = numbers((9 * span + PART + 5, 8), dtype, operator)
+    expected = expected_scan(device, x, operator, 0)
+    posts = StripPosts((2, 7), prefixes=tuple(range(9 - number, 9)))
+    got = run_strip(device, x, operator, posts, repairs=False)
+    if number == 8:
+        assert (got[-5:] == 7).all()
+        assert reference.first_difference(got[:-5], expected[:-5]) is None
+        got = run_strip(device, x, operator, posts, repairs=True)
+    assert reference.first_difference(got, expected) is None
+
+
+def torn_strips() -> Iterator[tuple[str, tuple[int, int], bool, StripPosts]]:
+    """Yield a type, a shape, whether it is exclusive, and a word that the last part looks for and that is not there.
+
+    That is a word of a block before it in its tile, of the last result before it, of a tile before it in its span, or
+    of the span before, whose total and prefix are not both there.
+    """
+    for word in range(2):
+        for record, number in (("block", 16 * 18 + 2), ("tile", 17), ("span", 0), ("prefix", 0)):
+            other = {"span": "prefix", "prefix": "span"}.get(record)
+            torn = ((record, number, word), *[(other, 0, i) for i in range(2) if other])
+            yield "float32", (SPAN + 2 * TILE + PART + 9, 8), False, StripPosts((7,), torn=torn)
+        end = StripPosts((7,), torn=(("end", 16 * 18 + 3, word),))
+        yield "float32", (SPAN + 2 * TILE + PART + 9, 8), True, end
+    for word in range(4):
+        for record, number in (("tile", 17), ("span", 0), ("prefix", 0)):
+            other = {"span": "prefix", "prefix": "span"}.get(record)
+            torn = ((record, number, word), *[(other, 0, i) for i in range(4) if other])
+            yield "int64", (18 * PART + 9, 4), True, StripPosts((3,), torn=torn)
+
+
+@pytest.mark.parametrize(("dtype", "shape", "exclusive", "posts"), list(torn_strips()))
+def test_a_look_back_of_a_strip_takes_no_part_of_what_others_post(
+    device: Device, dtype: str, shape: tuple[int, int], exclusive: bool, posts: StripPosts
+) -> None:
+    """It waits for all words of a column, and leaves its part if one is missing."""
+    x, rest = numbers(shape, dtype), 9
+    expected = expected_scan(device, x, "sum", 0, exclusive=exclusive)
+    got = run_strip(device, x, "sum", posts, repairs=False, exclusive=exclusive)
+    assert (got[-rest:] == 7).all()
+    assert reference.first_difference(got[:-rest], expected[:-rest]) is None
+    got = run_strip(device, x, "sum", posts, repairs=True, exclusive=exclusive)
+    assert reference.first_difference(got, expected) is None

@@ -16,9 +16,9 @@ from dmlgpu.planning.problem import MODES
 from dmlgpu.planning.windows import SPAN, TILE
 from dmlgpu.runtime.device import Device
 
-from ..harness import Posts
+from ..harness import Posts, StripPosts
 from ..near_underflow import KINDS, infinity_times_small, kinds_of, near_underflow, s_of_a_window
-from ..test_exceptional import LEAVING, torn_posts, torn_posts_of_ends, twice
+from ..test_exceptional import LEAVING, PART, torn_posts, torn_posts_of_ends, torn_strips, twice
 from ..test_float64_words import halfway
 from .cases import OUTPUT_FIRST, PACKED, BytesCase, CopyCase, own_scan
 from .trials import Trial
@@ -565,6 +565,14 @@ def _withheld() -> Iterator[_Choice]:
             yield own_scan("numbers", "int64", "product", (3, 90_001), 1, "lookback", both=both), changes
     # As SwiftShader has it.
     yield own_scan("numbers", "float64", "sum", (2, 40_000), 1, "lookback"), {"float64": False}
+    for withhold_every, window, both in product((1, 2, 3, 7), (5 * TILE, 2**20), (False, True)):
+        changes = {"withhold_every": withhold_every, "window": window}
+        for dtype, width, operator in (("float32", 16, "sum"), ("float16", 40, "product")):
+            yield own_scan("numbers", dtype, operator, (19 * TILE + 5, width), 0, "strip_lookback", both=both), changes
+        for dtype, width, operator in (("int64", 8, "sum"), ("uint8", 41, "product"), ("uint8", 32, "sum")):
+            shape = (5 * TILE + 5, width)
+            case = own_scan("numbers", dtype, operator, shape, 0, "strip_lookback", both=both, placement=_IN_PLACE)
+            yield case, changes
 
 
 def _ordinary() -> Iterator[_Choice]:
@@ -580,6 +588,10 @@ def _ordinary() -> Iterator[_Choice]:
             yield own_scan("numbers", "float32", operator, (2, 35 * TILE + 9), 1, "serial", both=both), alone
             yield own_scan("numbers", "float32", operator, (3, 1000), 1, "lookback", both=both), alone
             yield own_scan("numbers", "float32", operator, (20, 5 * TILE), 1, "lookback", both=both), alone
+    of_strips = product(("float32", "float16", "float64", "int64", "uint8"), _OPERATORS, (False, True))
+    for dtype, operator, both in of_strips:
+        case = own_scan("numbers", dtype, operator, (18 * TILE + 9, 32), 0, "strip_lookback", both=both)
+        yield from ((case, {**alone, "window": window}) for window in (2**20, 17 * TILE))
 
 
 def _missing_posts() -> Iterator[_Choice]:
@@ -601,3 +613,11 @@ def _missing_posts() -> Iterator[_Choice]:
         length = 2 * SPAN + (3 * TILE if place == "middle" else TILE)
         case = own_scan("numbers", dtype, "sum", (length,), 0, "lookback", exclusive=exclusive)
         yield case, {"without": posts}
+    for dtype, operator, number in product(("float32", "int32"), _OPERATORS, (1, 2, 4, 7, 8)):
+        length = 9 * (SPAN if dtype == "float32" else 16 * PART) + PART + 5
+        case = own_scan("numbers", dtype, operator, (length, 8), 0, "strip_lookback")
+        posts = StripPosts((2, 7), prefixes=tuple(range(9 - number, 9)))
+        yield case, {"without": posts, "repairs": number == 8, "window": 2**21}
+    for dtype, shape, exclusive, missing in torn_strips():
+        case = own_scan("numbers", dtype, "sum", shape, 0, "strip_lookback", exclusive=exclusive)
+        yield case, {"without": missing, "window": 2**21}

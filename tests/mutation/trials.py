@@ -22,7 +22,7 @@ from dmlgpu.planning.problem import ScanProblem
 from dmlgpu.planning.scan import ScanPlanner
 from dmlgpu.runtime.device import Device
 
-from ..harness import changed, run_without, without_repairs
+from ..harness import StripPosts, changed, run_strips_without, run_without, without_repairs
 from .cases import CopyCase
 
 __all__ = ["Trial", "files_of"]
@@ -43,7 +43,7 @@ class Trial:
         What is different in the device's `Limits`; or ``window`` and ``withhold_every``, for `ScanPlanner` alone: how
         many elements a window has, and which workgroups keep what others wait for to themselves; or constants of
         `dmlgpu.planning.scan`; or ``repairs``, false for `without_repairs`, and ``without``, the posts for
-        `run_without`.
+        `run_without` or `run_strips_without`.
     is_special : bool
         Whether it was made for what most cases do not reach, and comes before them.
     pipelines : frozenset of PipelineKey
@@ -138,8 +138,11 @@ class Trial:
                         device.upload(memory[-1], 0, host)
                 self._dirty_scratch(device)
                 source, target = memory[0].gpu_buffer, memory[-1].gpu_buffer
-                if "without" in self.changes:
-                    run_without(self.changes["without"], device, self._plan, source, target)
+                posts = self.changes.get("without")
+                if isinstance(posts, StripPosts):
+                    run_strips_without(posts, device, self._plan, source, target)
+                elif posts is not None:
+                    run_without(posts, device, self._plan, source, target)
                 else:
                     device._executor.run(self._plan, source, target, device.limits.dispatch_elements)
                 device.download(memory[-1], 0, after)
