@@ -63,8 +63,8 @@ _MOST_TILES = 2**19
 """Up to so many tiles a piece counts from the beginning of its slices: elements are counted in 32 bits."""
 
 _MOST_WORDS_A_SLICE = 2 * CARRY_WORDS + 12 + 4
-"""Scratch memory of a slice in a piece of a single tile, rounded up, where slices may be many: look-backs of strips take
-more, but fewer than 2 MiB at a time."""
+"""Scratch memory of a slice in a piece of a single tile, rounded up, where slices may be many. Look-backs of strips
+take more, of fewer slices."""
 
 
 @dataclass(frozen=True)
