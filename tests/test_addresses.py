@@ -243,7 +243,7 @@ def state_of(one: Pass, number: int, random: Random) -> Callable[[Mapping[str, A
                 place, tiles_and_more if place % 8 == 6 else wgsl.DATA
             )
 
-        if one.pipeline.kernel == "scan_lookback":
+        if one.pipeline.kernel in ("scan_lookback", "scan_strip_lookback"):
             header = count * (names["SLICE_WORDS"] + tiles * names["TILE_WORDS"])
             return {header + names["TICKET"]: number}, unknown
         return {}, unknown
