@@ -1,5 +1,6 @@
 // The part of a strip that a workgroup of scan_strip_lookback takes, a stretch of rows, and what the window begins
-// with. Needs <cells>, lib/strips/shape.wgsl, lib/strips/cell_parts.wgsl and lib/tiles/state.wgsl.
+// with. Needs <cells>, lib/strips/shape.wgsl, lib/strips/cell_parts.wgsl, lib/memory/state_atomic.wgsl and
+// lib/tiles/state.wgsl.
 
 // Columns of a strip.
 override WIDTH: u32 = lanes * columns;
@@ -48,7 +49,7 @@ fn slice_of_column(strip: u32, column: u32) -> u32 {
 // Says of a column of floats that its results may be wrong.
 fn leave_column(slice: u32) {
     if (EXCEPTIONS && slice < params.count) {
-        set_state_word(left_word(slice), 1u);
+        atomicMax(&state[left_word(slice)], 1u);
     }
 }
 
