@@ -694,6 +694,17 @@ def test_windows_of_packed_slices() -> None:
     assert set(kernels(plan_problem(packed_scan((4384, 15), 1, "int64"), tiny).passes)) == {"scan_short"}
 
 
+@pytest.mark.parametrize("sizes", [(20, 2), (20,)])
+@pytest.mark.parametrize("kernel", ["strips", "strip_lookback"])
+def test_strips_without_room_for_what_they_keep_leave_slices_to_others(kernel: str, sizes: tuple[int, ...]) -> None:
+    tiny = Limits(binding_bytes=512, offset_alignment=16, float64=True)
+    layout = Layout.packed(sizes)
+    problem = scan_problem(by_name("float64"), Operator.SUM, layout, layout, 0, ScanOptions(exclusive=True))
+    passes = plan_problem(problem, tiny, kernel=kernel).passes
+    assert not any(one.pipeline.kernel.startswith("scan_strip_lookback") for one in passes)
+    assert sum(one.elements for one in passes) >= math.prod(sizes)
+
+
 @pytest.mark.parametrize(("axis", "longest"), [(1, 2 * SPAN), (0, SPAN)])
 def test_only_slices_in_windows_have_the_code_for_them(axis: int, longest: int) -> None:
     limits = changed(Limits(), binding_bytes=2**31, software=True, columns=True)

@@ -219,7 +219,12 @@ def is_whole(problem: ScanProblem, columns: int, nbytes: int) -> bool:
 
 
 def cut_to(problem: ScanProblem, chunks: Sequence[int], room: int, columns: int) -> list[int]:
-    """Cut windows to whole tiles of floats, to as many columns as scratch memory has room for, and to adjacent ones."""
+    """Cut windows to whole tiles of floats, to as many columns as scratch memory has room for, and to adjacent ones.
+
+    The sizes are 0 where there is room for none.
+    """
+    if room < 1:
+        return [0] * len(chunks)
     cut = list(chunks)
     if cut[-1] < problem.axis.size and problem.element.kind == "float":
         cut[-1] = cut[-1] // TILE * TILE
