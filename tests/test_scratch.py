@@ -259,6 +259,6 @@ def test_a_benchmark_measures_what_runs_each_time(device: Device) -> None:
 def test_explain_says_which_pass_runs_the_first_time_only() -> None:
     found = dmlgpu.explain("cumsum", 2**20, dtype="int32", profile="h200")
     assert [one.first_time_only for one in found.passes] == [True, False, False]
-    assert found.passes[0].purpose == "Clears what workgroups of scan_lookback hand to each other"
+    assert found.passes[0].purpose == "Clears what workgroups of a look-back hand to each other"
     assert found.as_dict()["passes"][0]["first_time_only"] is True
     assert found.dispatches == found.as_dict()["dispatches"] == len(found.repeated) == 2

@@ -25,7 +25,7 @@ const SPANS = LANES;
 
 #import "lib/tiles/bases.wgsl"
 
-// Whether it is the first turn over a slice of which scan_lookback has left tiles.
+// Whether it is the first turn over a slice of which a look-back has left tiles.
 var<workgroup> finds_bases: u32;
 var<workgroup> first_tile: u32;
 var<workgroup> goes_on: u32;

@@ -107,7 +107,7 @@ QUESTIONS: Sequence[Question] = (
     ),
     Question(
         "tile_columns",
-        "the fewest columns side by side with a workgroup a tile of several",
+        "the fewest columns side by side that are read row by row, however few they are",
         False,
         (4, 8, 16, 64, 256),
         True,

@@ -23,7 +23,7 @@ from .windows import Limits
 __all__ = ["ExplainedPass", "Explanation", "explain_problem", "profile_of"]
 
 _WIDTH: Final = 80
-_CLEARS: Final = "Clears what workgroups of scan_lookback hand to each other"
+_CLEARS: Final = "Clears what workgroups of a look-back hand to each other"
 _UNITS: Final = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 

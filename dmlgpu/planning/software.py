@@ -23,7 +23,7 @@ __all__ = ["Choice", "GpuPolicy", "SoftwarePolicy", "policy_of"]
 _FEW_COLUMNS = 512
 """As many slices side by side are worth strips: with fewer, most of a GPU would wait for a few workgroups."""
 _FEW_BYTES = 2**21
-"""With fewer bytes on their way at a time, those of 512 columns of 32 bits, tiles of long strips are worth a workgroup
+"""With fewer bytes on their way at a time, those of 512 columns of 32 bits, parts of long strips are worth a workgroup
 each: a GPU needs some 25 KB for each of dozens of processors."""
 _FEW_ROWS = 128
 """Up to so many rows leave half of a strip's invocations idle. Elements of less than a word take strips all the same:

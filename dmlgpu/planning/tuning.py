@@ -25,8 +25,8 @@ class Tuning:
     many_rows : int
         As many slices fill a GPU with a workgroup each.
     tile_columns : int
-        As many columns of 32 bits side by side, where they are too few for a strip each, are worth a workgroup a tile
-        of several, which reads them row by row, and twice. Others read once, and touch a sector for each element.
+        As many columns of 32 bits side by side, where they are too few strips to fill a GPU, are worth workgroups that
+        take parts of several and read them row by row. Others touch a sector for each element.
     slices_a_core : int
         On a CPU, as many slices for each core are worth an invocation each, which loses less by idle lanes (a core
         takes 8 at a time) than other kernels do by reading twice or waiting.

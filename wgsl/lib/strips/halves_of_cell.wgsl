@@ -1,4 +1,4 @@
-// Two adjacent columns of 16 bits in a word, of an invocation of scan_strips. Needs <element>.
+// Two adjacent columns of 16 bits in a word, of an invocation in a strip. Needs <element>.
 
 fn first_cell(words: vec2<u32>) -> Accumulator {
     return decode(vec2<u32>(words.x & 0xffffu, 0u));

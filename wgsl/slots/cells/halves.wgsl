@@ -1,4 +1,4 @@
-// Slot <cells>: of a row, an invocation of scan_strips has a word: two adjacent columns of 16 bits.
+// Slot <cells>: of a row, an invocation in a strip has a word: two adjacent columns of 16 bits.
 // Needs <input>, <output> and <element>.
 
 #import "lib/memory/input_bits.wgsl"

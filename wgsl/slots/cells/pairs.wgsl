@@ -1,4 +1,4 @@
-// Slot <cells>: of a row, an invocation of scan_strips has two words: one column of 64 bits, or two cells beside each
+// Slot <cells>: of a row, an invocation in a strip has two words: one column of 64 bits, or two cells beside each
 // other, which are columns of 32 bits or words of 8 or 16 bits, integers that are combined as they lie.
 // Needs <input>, <output> and <element>.
 

@@ -1,4 +1,4 @@
-// Slot <cells>: of a row, an invocation of scan_strips has the integers of a word, which may begin anywhere in memory.
+// Slot <cells>: of a row, an invocation in a strip has the integers of a word, which may begin anywhere in memory.
 // Needs <input>, <output> and <element>.
 
 #import "lib/memory/input_bits.wgsl"

@@ -1,4 +1,4 @@
-// Slot <cells>: of a row, an invocation of scan_strips has two adjacent columns of 16 bits, which may begin anywhere in
+// Slot <cells>: of a row, an invocation in a strip has two adjacent columns of 16 bits, which may begin anywhere in
 // memory. Needs <input>, <output> and <element>.
 
 #import "lib/memory/input_bits.wgsl"

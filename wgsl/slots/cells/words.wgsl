@@ -1,4 +1,4 @@
-// Slot <cells>: of a row, an invocation of scan_strips has a word, or two as far apart as there are invocations beside
+// Slot <cells>: of a row, an invocation in a strip has a word, or two as far apart as there are invocations beside
 // each other: a column of 32 bits each, or those of a word of 8 or 16 bits, integers that are combined as they lie.
 // Needs <input>, <output> and <element>.
 
