@@ -148,15 +148,20 @@ class StripRecords:
 
     @property
     def _blocks(self) -> int:
-        return self.count * (16 + 12 * self.tiles + (not self.is_exact)) + LOOKBACK_HEADER_WORDS
+        return self.count * (17 + 12 * self.tiles) + LOOKBACK_HEADER_WORDS
 
     def block(self, slice_: int, number: int) -> int:
-        """Return the place of a block of floats: its total, then the last result if that matters."""
-        return self._blocks + (slice_ * self.tiles * 16 + number) * self.halves * (1 + self.exclusive)
+        """Return the place of the total of a block of floats."""
+        return self._blocks + (slice_ * self.tiles * 16 + number) * self.halves
+
+    def end(self, slice_: int, number: int) -> int:
+        """Return the place of the last result of a part of floats, if that matters."""
+        return self.block(0 if self.is_exact else self.count, 0) + (slice_ * self.tiles * 8 + number) * self.halves
 
     def tile(self, slice_: int, number: int) -> int:
         """Return the place of a tile's total."""
-        return self.block(0 if self.is_exact else self.count, 0) + (slice_ * self.tiles + number) * self.halves
+        has_ends = self.exclusive and not self.is_exact
+        return self.end(self.count if has_ends else 0, 0) + (slice_ * self.tiles + number) * self.halves
 
     def span(self, slice_: int, number: int) -> int:
         """Return the place of a span's total, and of its prefix behind that."""
@@ -175,7 +180,7 @@ class StripPosts:
     prefixes : tuple of int
         The spans that have posted their totals, and not yet their prefixes.
     torn : tuple of (str, int, int)
-        Single words: of the total of a ``block``, the ``end`` of one, the total of a ``tile`` or a ``span``, or the
+        Single words: of the total of a ``block``, the ``end`` of a part, the total of a ``tile`` or a ``span``, or the
         ``prefix`` of one; the number of that, and of the word in it.
     """
 
@@ -189,10 +194,21 @@ class StripPosts:
         for column in self.columns:
             found += [at.span(column, number) + at.halves + i for number in self.prefixes for i in range(at.halves)]
             for record, number, word in self.torn:
-                first = {"block": at.block, "end": at.block, "tile": at.tile, "span": at.span, "prefix": at.span}
-                behind = at.halves if record in ("end", "prefix") else 0
+                first = {"block": at.block, "end": at.end, "tile": at.tile, "span": at.span, "prefix": at.span}
+                behind = at.halves if record == "prefix" else 0
                 found.append(first[record](column, number) + behind + word)
         return found
+
+
+def with_patience(plan: Plan, looks: int) -> Plan:
+    """Return a plan whose workgroups look so many times for what others post."""
+    passes = []
+    for one in plan.passes:
+        constants = dict(one.pipeline.constants)
+        if one.pipeline.kernel in ("scan_lookback", "scan_strip_lookback"):
+            constants["patience"] = looks
+        passes.append(replace(one, pipeline=replace(one.pipeline, constants=tuple(constants.items()))))
+    return replace(plan, passes=tuple(passes))
 
 
 def run_strips_without(posts: StripPosts, device: Device, plan: Plan, source: Any, target: Any) -> None:
@@ -202,8 +218,7 @@ def run_strips_without(posts: StripPosts, device: Device, plan: Plan, source: An
     """
     clear, look_back, *others = plan.passes
     assert look_back.pipeline.kernel == "scan_strip_lookback"
-    constants = (*look_back.pipeline.constants, ("patience", 20))
-    alone = replace(look_back, pipeline=replace(look_back.pipeline, constants=constants), grid=(1, 1, 1))
+    (alone,) = with_patience(Plan((replace(look_back, grid=(1, 1, 1)),), plan.state_bytes), 20).passes
     scratch = device.gpu_device.create_buffer(size=plan.state_bytes, usage="STORAGE|COPY_DST")
     executor, limit = device._executor, device.limits.dispatch_elements
     before = (clear, *[alone] * (math.prod(look_back.grid) - 1))

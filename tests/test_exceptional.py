@@ -1023,7 +1023,7 @@ def torn_strips() -> Iterator[tuple[str, tuple[int, int], bool, StripPosts]]:
             other = {"span": "prefix", "prefix": "span"}.get(record)
             torn = ((record, number, word), *[(other, 0, i) for i in range(2) if other])
             yield "float32", (SPAN + 2 * TILE + PART + 9, 8), False, StripPosts((7,), torn=torn)
-        end = StripPosts((7,), torn=(("end", 16 * 18 + 3, word),))
+        end = StripPosts((7,), torn=(("end", 4 * 18, word),))
         yield "float32", (SPAN + 2 * TILE + PART + 9, 8), True, end
     for word in range(4):
         for record, number in (("tile", 17), ("span", 0), ("prefix", 0)):

@@ -6,9 +6,10 @@ run the invocations of a workgroup one after the other, so that results do not s
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from dmlgpu.planning.scan import ScanPlanner
 from dmlgpu.planning.windows import RUN, TILE
 from dmlgpu.runtime.device import Device
 
-from .harness import changed
+from .harness import changed, with_patience
 from .noting import noting
 from .recording import Access, Notes, record, record_shared
 from .test_ledger import FAR, GPU, SOFTWARE
@@ -71,16 +72,31 @@ SHAPES = {
     "slices": (70, 2 * TILE + 40),
     "strips": (2 * TILE + 40, 80),
     "strip_lookback": (3 * TILE + 40, 24),
+    "withheld_strips": (8 * TILE + 40, 4),  # of integers, more than two spans, the first of which has no total
     "bands": (2 * TILE + 40, 1024),
     "blocks": (50, 90),
     "short": (300, 9),
     "unaligned": (2 * TILE + 40, 83),
 }
 """Of a scan for each way; "withheld" is a look-back some of whose workgroups keep what they have to themselves."""
-FIRST = {"withheld": "scan_lookback", "short": "scan_blocks", "unaligned": "scan_strips"}
-KERNELS = {"bands": "slices", "withheld": "lookback", "unaligned": "strips", "blocks": None, "short": None}
+WITHHELD = {"withheld": 2, "withheld_strips": 1000}
+"""Of how many workgroups about one does that; the first always does."""
+FIRST = {
+    "withheld": "scan_lookback",
+    "withheld_strips": "scan_strip_lookback",
+    "short": "scan_blocks",
+    "unaligned": "scan_strips",
+}
+KERNELS = {
+    "bands": "slices",
+    "withheld": "lookback",
+    "withheld_strips": "strip_lookback",
+    "unaligned": "strips",
+    "blocks": None,
+    "short": None,
+}
 """What to ask the planner for."""
-SHARED_ONLY = ("blocks", "short", "unaligned")
+SHARED_ONLY = ("withheld_strips", "blocks", "short", "unaligned")
 """The ways without scratch memory, or whose use of it is that of others."""
 DATA = ("ordinary", "absorbing", "exceptional")
 
@@ -114,9 +130,9 @@ def plan_of(
     slices = (dimension.size for dimension in problem.batch)
     planner = ScanPlanner(problem, limits, chunks=(*slices, 2 * TILE) if windows else None)
     kernel = KERNELS.get(way, way)
-    plan = Plan.of(planner.passes(kernel, withhold_every=2 if way == "withheld" else 0))
+    plan = Plan.of(planner.passes(kernel, withhold_every=WITHHELD.get(way, 0)))
     assert any(one.pipeline.kernel.startswith(FIRST.get(way, f"scan_{way}")) for one in plan.passes)
-    return plan
+    return with_patience(plan, 20)  # each look is noted
 
 
 def memory_of(way: str, dtype: str, family: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
@@ -180,7 +196,12 @@ KINDS = [*(("float32", family) for family in DATA), ("uint8", "ordinary"), ("flo
 
 
 def fits(way: str, dtype: str) -> bool:
-    """Whether a plan takes a way for a type: rows begin inside words of narrow ones, and blocks are of wide ones."""
+    """Whether a plan takes a way for a type: rows begin inside words of narrow ones, and blocks are of wide ones.
+
+    Spans of strips are shorter of integers.
+    """
+    if way == "withheld_strips":
+        return dtype == "uint8"
     return (way != "unaligned" or dtype != "float32") and (way not in ("blocks", "short") or dtype == "float32")
 
 
@@ -283,3 +304,22 @@ def test_a_race_is_found(first: str, between: str, then: str) -> None:
     found = list(races([Access(one, 0, 0, 0, 0), Access(other, 0, 1, int(is_ordered), 0)]))
     is_written = "1u" in first or "2u" in then
     assert bool(found) == (is_written and not is_ordered)
+
+
+@pytest.mark.parametrize(("dtype", "exclusive"), [("uint8", False), ("float32", False), ("float32", True)])
+def test_nobody_in_a_strip_waits_long_once_a_part_has_given_up(dtype: str, exclusive: bool, device: Device) -> None:
+    """The first workgroup keeps to itself what all others need."""
+    patience, length = 500, 64 * TILE
+    layout = Layout.packed((length, 4))
+    options = ScanOptions(exclusive=exclusive)
+    problem = scan_problem(by_name(dtype), Operator.SUM, layout, layout, 0, options)
+    plan = Plan.of(ScanPlanner(problem, GPU, chunks=(4, length)).passes("strip_lookback", withhold_every=1000))
+    memory = np.zeros(4 * length * np.dtype(dtype).itemsize, np.uint8)
+    (one, accesses), *_ = islice(record(device, with_patience(plan, patience), memory, memory, tensors=False), 1, 2)
+    assert one.pipeline.kernel == "scan_strip_lookback"
+    looks = np.zeros(math.prod(one.grid), int)
+    for access in accesses:
+        looks[access.workgroup] += access.site.how == "poll"
+    assert looks.size >= 256
+    assert looks.max() > patience  # as those that run at the same time as the first one
+    assert np.median(looks) < patience

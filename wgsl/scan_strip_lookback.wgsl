@@ -5,15 +5,16 @@
 // workgroup posts the totals of its blocks, which depend on its elements alone, before it waits. Then it folds those
 // of its tile, of its span and of the spans before, left to right as the canonical order has it. Of integers, whose
 // order is free, a part is a tile. Who waits in vain leaves the part to scan_tiles, and of floats the columns, as with
-// an exceptional tile, to scan_strip_totals and what follows it.
+// an exceptional tile, to scan_strip_totals and what follows it; then nobody in the strip waits any longer.
 //
 // Grid: a workgroup of 256 for each part of each strip, in the order of tickets; the strips of a part follow each
 // other.
-// Bindings: 0 params, 1 input (absent in place, for integers), 2 output, 3 state, zero where scan_tiles clears it.
+// Bindings: 0 params, 1 input (absent where it lies in the output's binding), 2 output, 3 state, zero where scan_tiles
+// clears it.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes (4 or 8), columns, patience;
 // withhold_every in tests.
 // Bytes moved: one read and one write an element; of rows that begin inside words also a read of a strip's first and
-// last word of each; of floats some 800 bytes for each tile of a slice.
+// last word of each; of floats 600 to 1400 bytes for each tile of a slice.
 
 #import "lib/params.wgsl"
 #import "lib/strips/shape.wgsl"
@@ -49,22 +50,21 @@ fn set_base(at: Part, column: u32, x: ptr<function, Column>) {
     (*x).carry.has_s = at.has_s || at.has_c;
     (*x).carry.s = bases[column];
     (*x).p = p_of[column];
-    (*x).before = last_of[column];
 }
 
 // Leaves a column with an exceptional result. The invocation that has its last run of the part also posts the last
-// result, and keeps what the next window begins with if this is the end of one.
+// result, before any other is waited for, and keeps what the next window begins with if this is the end of one.
 fn end_column(at: Part, column: u32, is_keeper: bool, x: ptr<function, Column>) {
     let slice = (*x).slice;
-    if (is_excessive((*x).excess)) {
-        leave_column(slice);
+    if (EXCEPTIONS && is_excessive((*x).excess)) {
+        leave_column(slice, MAY_BE_WRONG);
     }
     if (!is_keeper || slice >= params.count) {
         return;
     }
     let last = (*x).r[15];
-    if (!EXACT && params.exclusive == 1u && is_posting(0u, at, slice)) {
-        publish_accumulator(block_record(slice, (at.number + 1u) * BLOCKS - 1u) + BLOCK_END, last);
+    if (!EXACT && params.exclusive == 1u && is_posting(at, slice)) {
+        publish_accumulator(end_record(slice, at.number), last);
     }
     if (params.suspend == 1u && (at.number + 1u) * ROWS >= params.length) {
         var carry = carry_exceptional(last);
@@ -91,8 +91,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         return;
     }
     least = SMALL;
-    begin_columns(lane, strip);
-    let at = part_of(strip, number, workgroupUniformLoad(&start));
+    let at = part_of(strip, number, begin_columns(lane, strip));
     let beside = lane % lanes;
     var a: Column;
     var b: Column;
@@ -112,25 +111,30 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         fold_span(lane, at);
         is_found = find_spans(lane, at);
     }
-    if (is_found) {
-        is_found = settle(lane, at);
-    }
     if (!is_found) {
-        if (lane < WIDTH) {
-            leave_column(slice_of_column(strip, lane));
-        }
+        give_up(lane, strip);
         return;
     }
+    settle(lane, at);
     set_base(at, beside, &a);
     if (columns > 1u) {
         set_base(at, lanes + beside, &b);
     }
-    _ = write_stretch(shelf, lane, at.within * ROWS, row, count, pair, &a, &b);
+    finish_stretch(shelf, lane, at.within * ROWS, count, &a, &b);
     let is_keeper = first == ROWS - FANOUT;
     end_column(at, beside, is_keeper, &a);
     if (columns > 1u) {
         end_column(at, lanes + beside, is_keeper, &b);
     }
+    if (params.exclusive == 1u) {
+        if (!find_last(lane, at)) {
+            give_up(lane, strip);
+            return;
+        }
+        a.before = last_of[beside];
+        b.before = last_of[WIDTH - lanes + beside];
+    }
+    _ = write_stretch(shelf, lane, row, count, pair, &a, &b);
     if (EXACT && lane < WIDTH) {
         let written = slice_of_column(strip, lane);
         if (written < params.count) {

@@ -4,8 +4,8 @@
 // neighbours read neighbouring words, each row is read once, a stretch ahead, and written once. An exceptional tile is
 // written like others; its column is left to scan_slices from there on.
 // Grid: a workgroup of 256 for each strip: `lanes` invocations beside each other, and the others below them.
-// Bindings: 0 params, 1 input (absent in place, for integers), 2 output, 3 state: of floats a word a column; 8 a column
-// where there is more than a tile or a window.
+// Bindings: 0 params, 1 input (absent where it lies in the output's binding), 2 output, 3 state: of floats a word a
+// column; 8 a column where there is more than a tile or a window.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes (4, 8 or 16), columns.
 // Bytes moved: one read and one write an element; of rows that begin inside words also a read of a strip's first and
 // last word of each.
@@ -60,7 +60,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         }
         shelf = fold_stretch(shelf, lane, &a, &b);
         let i = params.first + k;
-        shelf = write_stretch(shelf, lane, i, k + first, count, pair, &a, &b);
+        finish_stretch(shelf, lane, i, count, &a, &b);
+        shelf = write_stretch(shelf, lane, k + first, count, pair, &a, &b);
         if ((i + ROWS) % TILE == 0u || k + ROWS >= params.length) {
             let tile = i >> TILE_SHIFT;
             if (EXCEPTIONS) {

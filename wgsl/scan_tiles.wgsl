@@ -46,9 +46,18 @@ const WRITTEN = 0u;
 const ORDINARY = 1u;
 const CLASSES = 2u;
 
+// Slice and tile of a number. What is near in memory has near numbers: tiles of a slice, or slices of a strip.
+fn tile_of_number(number: u32) -> vec2<u32> {
+    if ((params.lookback & OF_STRIPS) != 0u) {
+        return vec2<u32>(number % params.count, number / params.count);
+    }
+    return vec2<u32>(number / params.tiles, number % params.tiles);
+}
+
 fn kind_of(number: u32) -> u32 {
-    let slice = number / params.tiles;
-    let tile = number % params.tiles;
+    let at = tile_of_number(number);
+    let slice = at.x;
+    let tile = at.y;
     if (number >= params.count * params.tiles) {
         return WRITTEN;
     }
@@ -123,9 +132,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     }
     // What is left, the next tile's kind first.
     var left = workgroupUniformLoad(&kinds);
-    for (var tile = first; left != 0u; tile += 1u) {
+    for (var next = first; left != 0u; next += 1u) {
         if ((left & 3u) != WRITTEN) {
-            scan_tile(lane, tile / params.tiles, tile % params.tiles, left & 3u);
+            let at = tile_of_number(next);
+            scan_tile(lane, at.x, at.y, left & 3u);
             workgroupBarrier();
         }
         left >>= 2u;

@@ -39,6 +39,7 @@ __all__ = [
     "portion_slices",
     "serial_steps",
     "strip_lookback_slice_words",
+    "strip_parts",
     "tile_slice_words",
     "unit_elements",
 ]
@@ -53,6 +54,8 @@ DEAR_ELEMENTS: Final = ("f64_words", "f32_compensated")
 _NEAR = 8
 """Elements in workgroup memory that count as one step: it is at hand in some ten cycles, other memory in hundreds."""
 _BLOCK = 256
+_MOST_PARTS = 8
+"""Of a tile of floats, as MOST_PARTS of wgsl/lib/strips/posts.wgsl."""
 _TILES_TOGETHER = 8
 """Of a workgroup of scan_tiles, as TOGETHER of wgsl/scan_tiles.wgsl."""
 PROGRESS_WORDS = 100
@@ -330,8 +333,8 @@ def strip_lookback_slice_words(tiles: int, accumulator_words: int, is_exact: boo
         As of `lookback_slice_words`. Of integers, the parts of tiles count as tiles.
     """
     halves = 2 * accumulator_words
-    blocks = 0 if is_exact else 1 + halves * (1 + exclusive) * TILE // _BLOCK * tiles
-    return blocks + halves * tiles + 2 * halves * _spans_of(tiles)
+    blocks = 0 if is_exact else halves * (TILE // _BLOCK + exclusive * _MOST_PARTS) * tiles
+    return 1 + blocks + halves * tiles + 2 * halves * _spans_of(tiles)
 
 
 def _spans_of(tiles: int) -> int:
@@ -406,7 +409,8 @@ def part_rows(lanes: int) -> int:
     return _BLOCK * RUN // lanes
 
 
-def _strip_parts(work: Work) -> int:
+def strip_parts(work: Work) -> int:
+    """Return the workgroups of scan_strip_lookback: one for each part of each strip."""
     return _strips(work) * ceil_div(work.length, part_rows(work.constants["lanes"]))
 
 
@@ -553,7 +557,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
     ),
     "scan_strips": _kernel_of_strips(_strips, _column_words, _strip_steps, elements=_IN_CELLS, lanes=(4, 8, 16)),
     "scan_strip_lookback": _kernel_of_strips(
-        _strip_parts,
+        strip_parts,
         _lookback_words,
         _strip_part_steps,
         elements=_IN_CELLS,

@@ -23,11 +23,13 @@ from ..layout import ceil_div
 from .dispatch import Pass
 from .kernels import (
     BEFORE_LOOKBACK,
+    OF_STRIPS,
     TABLE,
     Work,
     block_slices,
     part_rows,
     portion_slices,
+    strip_parts,
     tile_slice_words,
     unit_elements,
 )
@@ -250,12 +252,17 @@ def _lookback_words(work: Work) -> tuple[int, int]:
 def _tile_words(work: Work) -> tuple[int, int]:
     """Return the words of whether tiles are written, of floats one for all of a slice's, and of what is cleared."""
     cleared = TABLE["scan_tiles"].scratch_words(work) - work.count * tile_slice_words(work.tiles)
-    told = _slices_of_tiles(work) if work.folds == 2 else work.all_tiles
+    told = work.all_tiles
+    if work.folds == 2:
+        told = _slices_of_tiles(work, side_by_side=bool(work.fields["lookback"] & OF_STRIPS))
     return 0 if work.fields["lookback"] & BEFORE_LOOKBACK else told, cleared
 
 
-def _slices_of_tiles(work: Work) -> int:
-    """Return the slices of all workgroups that take 8 tiles each, one slice's after the other."""
+def _slices_of_tiles(work: Work, *, side_by_side: bool) -> int:
+    """Return the slices of all workgroups that take 8 tiles each: those of slices in turn, or slice after slice."""
+    if side_by_side:
+        workgroups, rest = divmod(work.all_tiles, 8)
+        return workgroups * min(work.count, 8) + min(work.count, rest)
     # A workgroup has one slice more than slices begin inside it.
     at_edges = (work.count - 1) // (8 // math.gcd(work.tiles, 8))
     return ceil_div(work.all_tiles, 8) + work.count - 1 - at_edges
@@ -268,11 +275,7 @@ def _repair_words(work: Work) -> tuple[int, int]:
 
 
 def _serial_tile_words(work: Work) -> tuple[int, int]:
-    wide, lanes = work.accumulator_words, 8
-    slices = _slices_of_tiles(work)
-    if work.fields["side_by_side"]:
-        workgroups, rest = divmod(work.all_tiles, lanes)
-        slices = workgroups * min(work.count, lanes) + min(work.count, rest)
+    wide, slices = work.accumulator_words, _slices_of_tiles(work, side_by_side=bool(work.fields["side_by_side"]))
     of_slice = (2 if work.folds == 2 else 0) + _carry_words(work) * work.fields["resume"]
     return of_slice * slices + 2 * wide * work.all_tiles - wide * work.count, 0
 
@@ -395,9 +398,7 @@ def _strip_lookback_words(work: Work) -> tuple[int, int]:
     is_last, ends = (number + 1) % of_tile == 0, is_float * work.fields["exclusive"]
     found = number % of_tile * blocks + before + np.minimum(tiles // RUN, _FEW_STRIP_SPANS) + ends * (number > 0)
     posted = blocks + is_last + 2 * (is_last & (tiles % RUN == RUN - 1)) + ends
-    tickets = len(number) * ceil_div(cells, work.constants["lanes"] * work.constants["columns"])
-    if work.is_unaligned:
-        tickets = len(number) * work.count // across * ceil_div(across, work.constants["lanes"] * work.in_cell)
+    tickets = strip_parts(work)
     carries = 3 * work.accumulator_words * slices
     kept = 0 if is_float else (work.accumulator_words + 1) * slices * len(number)
     read = tickets + cells * halves * int(found.sum()) + (carries + cells) * work.fields["resume"] * len(number)

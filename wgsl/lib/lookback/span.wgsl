@@ -12,6 +12,18 @@ const LOOKS = 0u;
 const HAS_FOUND = 1u;
 const GIVES_UP = 2u;
 
+// Reads an accumulator that another workgroup posts, or notes that it is missing.
+fn wait_for(word: u32) -> Accumulator {
+    var found = read_accumulator(word);
+    for (var look = 0u; look < patience && found.written == 0u; look += 1u) {
+        found = read_accumulator(word);
+    }
+    if (found.written == 0u) {
+        note_missing();
+    }
+    return found.value;
+}
+
 // Reads the totals of the span's tiles before this one, by an invocation each, and what the last of them ended with.
 fn look_at_tiles(lane: u32, at: Position) {
     if (lane < at.before) {

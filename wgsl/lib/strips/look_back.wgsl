@@ -3,7 +3,7 @@
 // anything further is waited for. Needs lib/strips/part.wgsl, lib/strips/posts.wgsl,
 // lib/strips/column.wgsl, lib/lookback/waiting.wgsl and lib/lookback/withheld.wgsl.
 
-// What was found: of each column 16 blocks or tiles, or fewer spans, the nearest first.
+// What was found of each column: the blocks or tiles before, up to 15 in their order; or spans, the nearest first.
 var<workgroup> found: array<Accumulator, 256>;
 // Of each column: the fold of its tile, or of its span, up to the end of the part.
 var<workgroup> total_of: array<Accumulator, 16>;
@@ -18,8 +18,31 @@ fn is_complete(lane: u32) -> bool {
     return workgroupUniformLoad(&verdict) == 0u;
 }
 
-fn is_posting(lane: u32, at: Part, slice: u32) -> bool {
-    return lane < WIDTH && slice < params.count && !is_withheld(at.number * strip_count() + at.strip);
+fn is_posting(at: Part, slice: u32) -> bool {
+    return slice < params.count && !is_withheld(at.number * strip_count() + at.strip);
+}
+
+// Leaves the part, since something is missing. Nobody in the strip needs to wait any longer for what follows from it.
+fn give_up(lane: u32, strip: u32) {
+    if (lane < WIDTH) {
+        leave_column(slice_of_column(strip, lane), GIVEN_UP);
+    }
+}
+
+fn has_given_up(slice: u32) -> bool {
+    return state_word(left_word(slice)) == GIVEN_UP;
+}
+
+// Reads an accumulator of a column that another workgroup posts, or notes that it is missing.
+fn wait_in_strip(slice: u32, word: u32) -> Accumulator {
+    var reading = read_accumulator(word);
+    for (var look = 0u; look < patience && reading.written == 0u && !has_given_up(slice); look += 1u) {
+        reading = read_accumulator(word);
+    }
+    if (reading.written == 0u) {
+        note_missing();
+    }
+    return reading.value;
 }
 
 // The total of the part's block, whose h are on the shelf.
@@ -34,15 +57,14 @@ fn look_at_blocks(lane: u32, at: Part, shelf: u32) -> bool {
     if (EXACT) {
         return true;
     }
-    if (is_posting(lane, at, slice)) {
+    if (lane < WIDTH && is_posting(at, slice)) {
         for (var block = 0u; block < BLOCKS; block += 1u) {
-            let word = block_record(slice, at.number * BLOCKS + block);
-            publish_accumulator(word + BLOCK_TOTAL, block_total(shelf, column, block));
+            publish_accumulator(block_record(slice, at.number * BLOCKS + block), block_total(shelf, column, block));
         }
     }
     if (slice < params.count) {
         for (var block = lane / WIDTH; block < at.within * BLOCKS; block += LANES / WIDTH) {
-            found[block * WIDTH + column] = wait_for(block_record(slice, at.tile * FANOUT + block) + BLOCK_TOTAL);
+            found[block * WIDTH + column] = wait_in_strip(slice, block_record(slice, at.tile * FANOUT + block));
         }
     }
     return is_complete(lane);
@@ -68,14 +90,14 @@ fn look_at_tiles(lane: u32, at: Part, shelf: u32) -> bool {
             put_parts(slice, tile_word(slice, at.tile) + TILE_TOTAL, params.tiles * TILE_WORDS, p);
             mark_cell(slice, at.tile, 0u);
         }
-        if (at.is_last && is_posting(lane, at, slice)) {
+        if (at.is_last && is_posting(at, slice)) {
             publish_accumulator(tile_record(slice, at.tile), p);
         }
     }
     workgroupBarrier();
     if (slice < params.count) {
         for (var i = lane / WIDTH; i < at.before; i += LANES / WIDTH) {
-            found[i * WIDTH + column] = wait_for(tile_record(slice, at.tile - at.before + i));
+            found[i * WIDTH + column] = wait_in_strip(slice, tile_record(slice, at.tile - at.before + i));
         }
     }
     return is_complete(lane);

@@ -46,15 +46,18 @@ fn slice_of_column(strip: u32, column: u32) -> u32 {
     return slice_of(strip, column % lanes, column / lanes);
 }
 
-// Says of a column of floats that its results may be wrong.
-fn leave_column(slice: u32) {
-    if (EXCEPTIONS && slice < params.count) {
-        atomicMax(&state[left_word(slice)], 1u);
+// Why a column is left: its results may be wrong, as floats can be; or a part of the strip has given up.
+const MAY_BE_WRONG = 1u;
+const GIVEN_UP = 2u;
+
+fn leave_column(slice: u32, why: u32) {
+    if (slice < params.count) {
+        atomicMax(&state[left_word(slice)], why);
     }
 }
 
-// Reads what the window begins with, by an invocation for each column. All invocations call it.
-fn begin_columns(lane: u32, strip: u32) {
+// Reads what the window begins with, by an invocation for each column. Returns `start`. All invocations call it.
+fn begin_columns(lane: u32, strip: u32) -> u32 {
     let slice = slice_of_column(strip, lane % WIDTH);
     var carry = fresh_carry();
     if (params.resume == 1u && lane < WIDTH && slice < params.count) {
@@ -76,8 +79,9 @@ fn begin_columns(lane: u32, strip: u32) {
     if (lane == 0u) {
         start = flags;
     }
-    if (workgroupUniformLoad(&start) != flags && lane < WIDTH) {
-        leave_column(slice); // its spans begin elsewhere, since a tile before the window was exceptional
+    let begin = workgroupUniformLoad(&start);
+    if (EXCEPTIONS && begin != flags && lane < WIDTH) {
+        leave_column(slice, MAY_BE_WRONG); // its spans begin elsewhere: a tile before the window was exceptional
     }
     if (lane < WIDTH) {
         s_of[lane] = carry.s;
@@ -85,6 +89,7 @@ fn begin_columns(lane: u32, strip: u32) {
         p_of[lane] = identity();
         last_of[lane] = carry.last;
     }
+    return begin;
 }
 
 // Keeps what the next window begins with.

@@ -1,22 +1,26 @@
-// What the workgroups of scan_strip_lookback post for each other, column by column: of each block of floats its total
-// and, where results are exclusive, the last result up to its end; of each tile its total; of each span its total, and
-// the fold of all spans up to its end. Of integers, a workgroup's part of a tile counts as a tile, and no block is
-// posted. A cell's are with its first slice. Needs lib/lookback/words.wgsl.
+// What the workgroups of scan_strip_lookback post for each other, column by column: of each block of floats its total;
+// where results are exclusive, of each part of floats the last result up to its end; of each tile its total; of each
+// span its total, and the fold of all spans up to its end. Of integers, a workgroup's part of a tile counts as a tile,
+// and no block or end of a part is posted. A cell's are with its first slice. Needs lib/lookback/words.wgsl.
 
-// Of a block.
-const BLOCK_TOTAL = 0u;
-const BLOCK_END = HALVES;
 // Of a span.
 const SPAN_TOTAL = 0u;
 const PREFIX = HALVES;
+// As many parts as a tile of floats can have.
+const MOST_PARTS = 8u;
 
 fn block_record(slice: u32, block: u32) -> u32 {
-    let first = left_word(select(params.count, 0u, EXACT));
-    return first + (slice * params.tiles * FANOUT + block) * HALVES * (1u + params.exclusive);
+    return left_word(params.count) + (slice * params.tiles * FANOUT + block) * HALVES;
+}
+
+fn end_record(slice: u32, part: u32) -> u32 {
+    let first = block_record(select(params.count, 0u, EXACT), 0u);
+    return first + (slice * params.tiles * MOST_PARTS + part) * HALVES;
 }
 
 fn tile_record(slice: u32, tile: u32) -> u32 {
-    return block_record(select(params.count, 0u, EXACT), 0u) + (slice * params.tiles + tile) * HALVES;
+    let first = end_record(select(0u, params.count, !EXACT && params.exclusive == 1u), 0u);
+    return first + (slice * params.tiles + tile) * HALVES;
 }
 
 fn span_record(slice: u32, span: u32) -> u32 {

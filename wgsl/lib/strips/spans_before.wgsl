@@ -26,7 +26,7 @@ fn fold_span(lane: u32, at: Part) {
         let total = append(at.has_c, c, total_of[lane]);
         total_of[lane] = total;
         let slice = slice_of_column(at.strip, lane);
-        if (is_posting(lane, at, slice)) {
+        if (is_posting(at, slice)) {
             publish_accumulator(span_record(slice, at.span) + SPAN_TOTAL, total);
         }
     }
@@ -97,14 +97,18 @@ fn find_spans(lane: u32, at: Part) -> bool {
         if (lane == 0u) {
             far = min(2u * far, MANY_SPANS);
             forget_missing();
+            verdict = u32(has_given_up(slice_of_column(at.strip, 0u)));
+        }
+        if (workgroupUniformLoad(&verdict) == 1u) {
+            return false;
         }
     }
     return false;
 }
 
-// Makes of it what results go on from, and posts the span's prefix if this is the end of it. Returns whether the last
-// result before the part is there, if that matters.
-fn settle(lane: u32, at: Part) -> bool {
+// Computes what results of the part go on from, and posts the span's prefix if this is the end of it. All invocations
+// call it.
+fn settle(lane: u32, at: Part) {
     if (lane < WIDTH) {
         let s = bases[lane];
         var base = checked(s);
@@ -114,15 +118,21 @@ fn settle(lane: u32, at: Part) -> bool {
         s_of[lane] = s;
         bases[lane] = base;
         let slice = slice_of_column(at.strip, lane);
-        if (at.is_last && at.is_last_tile && is_posting(lane, at, slice)) {
+        if (at.is_last && at.is_last_tile && is_posting(at, slice)) {
             publish_accumulator(span_record(slice, at.span) + PREFIX, append(at.has_s, s, total_of[lane]));
         }
-        if (params.exclusive == 1u && at.number > 0u && slice < params.count) {
-            if (EXACT) {
-                last_of[lane] = base;
-            } else {
-                last_of[lane] = wait_for(block_record(slice, at.number * BLOCKS - 1u) + BLOCK_END);
-            }
+    }
+    workgroupBarrier();
+}
+
+// Finds the last result before the part. Returns whether it is there. All invocations call it.
+fn find_last(lane: u32, at: Part) -> bool {
+    if (lane < WIDTH && at.number > 0u) {
+        let slice = slice_of_column(at.strip, lane);
+        if (EXACT) {
+            last_of[lane] = bases[lane];
+        } else if (slice < params.count) {
+            last_of[lane] = wait_in_strip(slice, end_record(slice, at.number - 1u));
         }
     }
     return is_complete(lane);

@@ -54,16 +54,22 @@ fn fold_stretch(shelf: u32, lane: u32, a: ptr<function, Column>, b: ptr<function
     return full;
 }
 
-// Makes the results of a stretch, whose h are on the shelf, and writes them. It begins with element `i` of the slices;
-// the invocation has `count` rows from number `row` of the window on. Returns the shelf that is free.
-fn write_stretch(
-    shelf: u32, lane: u32, i: u32, row: u32, count: u32, pair: Pair, a: ptr<function, Column>, b: ptr<function, Column>,
-) -> u32 {
-    let output = pair.place.output + row * params.output_axis_stride;
+// Makes the results of a stretch, whose h are on the shelf. It begins with element `i` of the slices; the invocation
+// has `count` of its rows.
+fn finish_stretch(
+    shelf: u32, lane: u32, i: u32, count: u32, a: ptr<function, Column>, b: ptr<function, Column>,
+) {
     finish_run(shelf, 0u, lane, i, count, a);
     if (columns > 1u) {
         finish_run(shelf, LANES, lane, i, count, b);
     }
+}
+
+// Writes these results, of the window's rows from number `row` on. Returns the shelf that is free.
+fn write_stretch(
+    shelf: u32, lane: u32, row: u32, count: u32, pair: Pair, a: ptr<function, Column>, b: ptr<function, Column>,
+) -> u32 {
+    let output = pair.place.output + row * params.output_axis_stride;
     let free = 1u - shelf;
     if (params.exclusive == 0u) {
         store_rows(lane, (*a).slice, output, pair.apart.output, count, pair.has_other, (*a).r, (*b).r);

@@ -61,17 +61,19 @@ fn set_tile_accumulator(slice: u32, tile: u32, number: u32, value: Accumulator) 
 }
 
 // Behind all tiles there is what scan_lookback or scan_strip_lookback hands from workgroup to workgroup, if it is one
-// of the passes: all zero before it, and again behind scan_tiles. A header, then of floats a word for each slice:
+// of the passes: all zero before it, and again behind scan_tiles. A header, then a word for each slice, which
+// scan_lookback lacks of integers:
 const HEADER_WORDS = 2u;
 // Bits of params.lookback.
 const BEHIND_LOOKBACK = 1u;
 const BEFORE_LOOKBACK = 2u;
+const OF_STRIPS = 4u;
 
 fn header_word() -> u32 {
     return params.count * (SLICE_WORDS + params.tiles * TILE_WORDS);
 }
 
-// Not 0 if tiles of the slice are left: of scan_lookback, NO_TILE less the first.
+// Of floats not 0 if tiles of the slice are left: of scan_lookback, NO_TILE less the first.
 fn left_word(slice: u32) -> u32 {
     return header_word() + HEADER_WORDS + slice;
 }
