@@ -5,7 +5,7 @@
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 8 words for each slice, used between windows
 // only.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
-// Bytes moved: each element is read once and written once; exceptional tiles are read twice.
+// Bytes moved: each element is read once and written once; exceptional tiles are read twice, and behind them once.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -15,6 +15,31 @@
 #import "lib/tiles/step.wgsl"
 #import "lib/memory/state.wgsl"
 #import "lib/order/carry_state.wgsl"
+
+// How far a tile was written, and whether only classes of what is behind that count.
+struct Advance {
+    count: u32,
+    classes: bool,
+}
+
+var<workgroup> advance: Advance;
+
+// Writes an exceptional tile as a left fold, by one invocation, up to the run behind which only classes count: what is
+// taken next begins there. Invocations take turns, as in write_exceptional.
+fn write_left(lane: u32, input: u32, output: u32, count: u32, number: u32) {
+    if (lane != (number * 8u) % LANES) {
+        return;
+    }
+    var i = 0u;
+    while (i < count && (i == 0u || !is_absorbed(carry))) {
+        let from_input = input + i * params.input_axis_stride;
+        let from_output = output + i * params.output_axis_stride;
+        let members = min(count - i, FANOUT);
+        carry = carry_exceptional(write_left_fold(has_base(carry), carry.last, from_input, from_output, members));
+        i += members;
+    }
+    advance = Advance(i, is_absorbed(carry));
+}
 
 @compute @workgroup_size(LANES)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -32,19 +57,24 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     }
     let place = place_of(slice);
     var classes = false;
-    for (var tile = 0u; tile < params.tiles; tile += 1u) {
-        let begin = tile * TILE;
+    var begin = 0u;
+    for (var number = 0u; begin < params.length; number += 1u) {
         let input = place.input + begin * params.input_axis_stride;
         let output = place.output + begin * params.output_axis_stride;
         let count = min(params.length - begin, TILE);
         least = select(SMALL, 0u, classes);
         fold_tile(lane, input, count, classes);
-        let settled = settle_tile(lane, count, tile, classes);
-        write_exceptional(lane, input, output, count, tile, settled);
+        let settled = settle_tile(lane, count, number, classes);
+        if (settled.exceptional) {
+            write_left(lane, input, output, count, number);
+        } else if (lane == 0u) {
+            advance = Advance(count, is_absorbed(carry));
+        }
         put_tile(lane, output, count, settled);
-        classes = settled.absorbed;
+        let next = workgroupUniformLoad(&advance);
+        begin += next.count;
+        classes = next.classes;
     }
-    workgroupBarrier();
     if (lane == 0u && params.suspend == 1u) {
         store_carry(slice * CARRY_WORDS, carry);
     }

@@ -52,7 +52,7 @@ class ExplainedPass:
         Bytes that the invocations which there are at a time load of the input before they use any of them.
     serial_links : int
         The most elements and scratch values that one invocation goes through one after the other, with those that it
-        waits for in others.
+        waits for in others of its workgroup.
     first_time_only : bool
         Whether it only clears scratch memory, which the passes leave so for the next scan like this one. A call that
         follows such a scan is without it, and figures of all passes are those of such a call.

@@ -89,7 +89,7 @@ class Figures:
         What an invocation loads of the input before it uses any of it.
     serial_links : int
         The most elements and scratch values that one invocation goes through one after the other, with those that it
-        waits for in others.
+        waits for in others of its workgroup.
     """
 
     lanes: int

@@ -86,7 +86,14 @@ fn scan_tile(
     // Whether it is clear before the tile is read that a left fold gives its results. Where any order does, it is the
     // least work.
     let known = EXACT || absorbed || (phase == WRITE && is_known);
-    for (var turn = 0u; turn < count + lag; turn += FANOUT) {
+    // Of one pass, the loop below is for what may not be exceptional.
+    let is_left_fold = phase == DIRECT && !EXACT && absorbed && ends;
+    if (is_left_fold) {
+        (*place).input += count * params.input_axis_stride;
+        (*place).output += count * params.output_axis_stride;
+    }
+    let turns = select(count + lag, 0u, is_left_fold);
+    for (var turn = 0u; turn < turns; turn += FANOUT) {
         if (turn >= lag) {
             let members = min(count - (turn - lag), FANOUT);
             let items = load_run((*place).input, params.input_axis_stride, members);
@@ -103,7 +110,7 @@ fn scan_tile(
     }
     // The tile is complete: now its excess tells.
     let found = phase != WRITE && !known && is_excessive((*progress).excess);
-    if (phase == DIRECT && !EXACT && (found || absorbed)) {
+    if (is_left_fold || (phase == DIRECT && !EXACT && found)) {
         let present = has_base((*progress).carry);
         let before = (*progress).carry.last;
         (*progress).left = write_left_fold(present, before, begin.input, begin.output, count);

@@ -34,7 +34,8 @@ struct Settled {
 }
 
 // Works out the results of the tile of `count` elements, and unless it is exceptional the next carry. `classes`: the
-// elements were read as classes. `number` is the tile's among those that the workgroup takes.
+// elements were read as classes, of which a tile may begin and end with any run. `number` is the tile's among those
+// that the workgroup takes.
 fn settle_tile(lane: u32, count: u32, number: u32, classes: bool) -> Settled {
     let parity = number & 1u;
     workgroupBarrier();
@@ -58,7 +59,7 @@ fn settle_tile(lane: u32, count: u32, number: u32, classes: bool) -> Settled {
     if (lane > 0u) {
         settled.before = ends[lane - 1u];
     } else if (classes) {
-        carry = carry_exceptional(ends[LANES - 1u]);
+        carry = carry_exceptional(ends[(count - 1u) / LANE_ELEMENTS]);
     } else if (!settled.exceptional) {
         carry = carry_on(carry, total_of_tile, ends[LANES - 1u]);
     }
