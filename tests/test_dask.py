@@ -203,6 +203,24 @@ def test_rounding(device: dmlgpu.Device, mode: Any) -> None:
     assert same_bits(found, dmlgpu.round(x, mode=mode, device=device))
 
 
+@pytest.mark.parametrize(
+    ("chunks", "axis"),
+    [
+        (((5, 5), (4, 0)), 0),
+        (((4096, 4904), (0, 4)), 0),
+        (((4, 0), (5000, 4000)), 1),
+        (((0, 4, 0), (5000, 4000)), 1),
+        (((5, 0, 5), (2, 0, 2)), 0),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"exclusive": True, "reverse": True}, {"precision": "compensated"}])
+def test_empty_chunks(device: Device, chunks: tuple[tuple[int, ...], ...], axis: int, options: dict[str, Any]) -> None:
+    """Also along other axes, as a selection of columns leaves them."""
+    x = np.random.default_rng(1).standard_normal([sum(sizes) for sizes in chunks]).astype(np.float32)
+    found = scan("sum", da.from_array(x, chunks=-1).rechunk(chunks), axis=axis, **options).compute()
+    assert same_bits(found, scan("sum", x, axis=axis, device=device, **options))
+
+
 def test_empty_arrays() -> None:
     for shape in ((0,), (0, 3), (5000, 0)):
         x = da.zeros(shape, dtype="float32")

@@ -277,6 +277,23 @@ def test_a_tensor_larger_than_the_largest_buffer(device: dmlgpu.Device) -> None:
     gpu.destroy()
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_persistent_resource_larger_than_the_largest_buffer(device: dmlgpu.Device, more: int) -> None:
+    """Its size is rounded up to 256 bytes, so that it may be larger than the tensor."""
+    limits = {"max-buffer-size": 2**20 + 4, "max-storage-buffer-binding-size": 2**20}
+    gpu = device.description.adapter.request_device_sync(required_limits=limits)
+    session = Session(gpu, extensions=True)
+    source = tensor(ELEMENT_TYPES[0], (2**18 + more,), Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML)
+    struct = ROUND(source, tensor(ELEMENT_TYPES[0], (2**18 + more,)))
+    if more:
+        with pytest.raises(DirectMLError, match=r"persistent resource has 1048832 bytes .* 1048580 bytes") as caught:
+            session.compile(struct)
+        assert caught.value.hresult == dml.E_OUTOFMEMORY
+    else:
+        assert session.compile(struct).GetBindingProperties().PersistentResourceSize == 2**20
+    gpu.destroy()
+
+
 # Anything, drawn at random
 
 

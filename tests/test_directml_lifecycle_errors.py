@@ -226,6 +226,14 @@ def finished(w: World) -> None:
     w.debug.recorder.RecordDispatch(encoder, w.sum, w.bound(w.sum))
 
 
+def finished_for_nothing(w: World) -> None:
+    """An initializer that has nothing to record."""
+    encoder, initializer = w.encoder(), w.debug.device.CreateOperatorInitializer(1, w.sum)
+    encoder.finish()
+    table = w.debug.device.CreateBindingTable(dml.DML_BINDING_TABLE_DESC(initializer))
+    w.debug.recorder.RecordDispatch(encoder, initializer, table)
+
+
 def changed_later(change: Callable[[Any], Any], role: str) -> Callable[[World], Any]:
     def call(w: World) -> None:
         buffer = w.bad_buffer(usage=STORAGE)
@@ -798,6 +806,7 @@ ROWS: list[tuple[Callable[[World], Any], int, str]] = [
         E_INVALIDARG,
         r"bindings was made by another",
     ),
+    (finished_for_nothing, INVALID_CALL, r"commandList takes no commands; it must not be finished or inside a pass"),
     (finished, INVALID_CALL, r"commandList takes no commands; it must not be finished or inside a pass: [^\n]*ended"),
     (with_open_pass, INVALID_CALL, r"commandList takes no commands; .*locked"),
     (changed_later(lambda b: b.destroy(), "input"), E_INVALIDARG, r"tensor 'InputTensor': Buffer was destroyed"),

@@ -685,3 +685,18 @@ def test_directml_shares_the_array_faces_device(gpu: Any, device: dmlgpu.Device)
     assert dml.DMLCreateDevice(device).GetParentDevice() is device.gpu_device
     with pytest.raises(DirectMLError, match="null"):
         dml.DMLCreateDevice(gpu).CreateOperator(None)
+
+
+def test_writes_behind_many_recorded_ones_are_submitted(gpu: Any) -> None:
+    """Else wgpu keeps the memory of each until something else is."""
+    device = dmlgpu.Device.wrap(gpu)
+    x = dmlgpu.asarray(np.arange(64, dtype=np.uint32), device)
+    out = dmlgpu.asarray(np.zeros(65, np.uint32), device)
+    encoder = gpu.create_command_encoder()
+    for _ in range(70):
+        dmlgpu.cumulative_sum(x, out=out, include_initial=True, encoder=encoder)
+    for _ in range(3):
+        dmlgpu.asarray(np.zeros(64, np.uint32), device).release()
+    assert device._executor._written <= 64
+    gpu.queue.submit([encoder.finish()])
+    assert out.numpy()[-1] == 63 * 32

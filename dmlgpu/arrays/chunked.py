@@ -241,7 +241,8 @@ def _cube(kind: PieceKind, chunk: NDArray[Any]) -> NDArray[Any]:
 def records_of_chunk(kind: PieceKind, device: str | int | None, chunk: NDArray[Any]) -> Words:
     """Return what becomes of each tile of a chunk by itself: an array of (slices, tiles in traversal order, words)."""
     records = records_of_cube(kind, resolve_device(device), _cube(kind, chunk))
-    return records.reshape(-1, *records.shape[2:])
+    outer, inner, *rest = records.shape
+    return records.reshape(outer * inner, *rest)  # of which there may be none
 
 
 def scan_chunk(

@@ -34,8 +34,8 @@ def from_wgpu(
     """Return a DeviceArray over a caller's wgpu buffer, without a copy.
 
     Functions of this package read it, and write it as ``out=``, on the buffer's own device, in the order of its queue
-    with the caller's submissions. The buffer stays the caller's: `DeviceArray.release` forgets it, and nothing here
-    destroys it. Bytes that belong to no element of an ``out=`` are never written.
+    with the caller's submissions. The buffer stays the caller's: `DeviceArray.release` of any array over it forgets
+    it for all of them, and nothing here destroys it. Bytes that belong to no element of an ``out=`` are never written.
 
     Parameters
     ----------

@@ -883,7 +883,7 @@ def _windows(
     outer, length, inner = cube.shape
     itemsize = max(kind.source.itemsize, kind.element.itemsize)
     most = max_slices(limits, itemsize)
-    many = max(1, most // inner)
+    many = max(1, most // max(1, inner))
     for o in range(0, outer, many):
         for i in range(0, inner, most):
             slices = min(many, outer - o) * min(most, inner - i)

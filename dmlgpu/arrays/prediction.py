@@ -202,7 +202,7 @@ class _Prediction:
         c: Values = padded.reshape(spans, _TILES_A_SPAN, slices)
         for j in range(1, _TILES_A_SPAN):
             c[:, j] = self._arithmetic.combine(c[:, j - 1], c[:, j])
-        return c.reshape(-1, slices)
+        return c.reshape(spans * _TILES_A_SPAN, slices)
 
     def _folds_of_spans(self, before: Values | None, totals: Values) -> Values:
         """Return the fold of all spans, up to and including each whole one of a stretch."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
-from ..errors import ArrayTypeError, DeviceReleasedError, DirectMLError
+from ..errors import ArrayTypeError, DeviceReleasedError, DirectMLError, ShaderError
 from ..lazy import resolve_device
 from .constants import (
     DML_CREATE_DEVICE_FLAG_DEBUG,
@@ -230,8 +230,9 @@ class IDMLDevice(IDMLObject):
         Raises
         ------
         DirectMLError
-            With E_INVALIDARG if an argument is wrong, with E_OUTOFMEMORY if a tensor is larger than the device's
-            largest buffer.
+            With E_INVALIDARG if an argument is wrong, with E_OUTOFMEMORY if a tensor or a resource that the operator
+            needs is larger than the device's largest buffer or would take too many dispatches, with
+            DXGI_ERROR_DEVICE_REMOVED if the device is lost.
         """
         where = "IDMLDevice::CompileOperator"
         self._check(where)
@@ -244,7 +245,11 @@ class IDMLDevice(IDMLObject):
         options = to_enumerator(flags, DML_EXECUTION_FLAGS, f"{where}: flags")
         if not isinstance(options, DML_EXECUTION_FLAGS):
             raise invalid_argument(f"{where}: flags is {options:#x}; it must be a combination of DML_EXECUTION_FLAGS")
-        return IDMLCompiledOperator(self, op._operator, options, op.Name)
+        try:
+            return IDMLCompiledOperator(self, op._operator, options, op.Name)
+        except (ShaderError, DeviceReleasedError):
+            self._check(where)  # whether the device went away meanwhile, which is why nothing compiles
+            raise
 
     def CreateOperatorInitializer(
         self,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from ..dtypes import by_name
-from ..errors import ArrayTypeError, DirectMLError
+from ..errors import ArgumentError, ArrayTypeError, DirectMLError
 from ..layout import Layout, ceil_div
 from ..planning.plan import any_placement, plans_of_any_placement
 from ..planning.problem import convert_problem
@@ -159,7 +159,8 @@ class IDMLCompiledOperator(IDMLDispatchable):
     Raises
     ------
     DirectMLError
-        With E_OUTOFMEMORY, if a tensor is larger than the device's largest buffer.
+        With E_OUTOFMEMORY, if a tensor, or a resource that the operator needs, is larger than the device's largest
+        buffer.
     """
 
     def __init__(
@@ -185,12 +186,22 @@ class IDMLCompiledOperator(IDMLDispatchable):
                     "(max-buffer-size); work on it in parts, or choose another device"
                 )
         problem = operator.problem()
-        self._chunks = any_placement(problem, runtime.limits)
-        plans = plans_of_any_placement(problem, runtime.limits)
+        try:
+            self._chunks = any_placement(problem, runtime.limits)
+            plans = plans_of_any_placement(problem, runtime.limits)
+        except ArgumentError as error:
+            raise out_of_memory(f"IDMLDevice::CompileOperator: {self._label()}: {error}") from error
         for plan in plans:
             runtime.compile(plan)
         scratch = max(plan.scratch_bytes for plan in plans)
         self._temporary_size = ceil_div(scratch, DML_TEMPORARY_BUFFER_ALIGNMENT) * DML_TEMPORARY_BUFFER_ALIGNMENT
+        for resource, size in (("persistent", self._persistent_size), ("temporary", self._temporary_size)):
+            if size > limit:
+                raise out_of_memory(
+                    f"IDMLDevice::CompileOperator: {self._label()}: its {resource} resource has {size} bytes while the "
+                    f"largest buffer of the device has {limit} bytes (max-buffer-size); work on it in parts, or choose "
+                    "another device"
+                )
         # What the debug layer knows: whether an initialization was recorded, and which persistent resources it fills.
         self._initialized = False
         self._filled: list[tuple[weakref.ref[Any], int]] = []

@@ -266,14 +266,15 @@ class IDMLCommandRecorder(IDMLDeviceChild):
                 ) from error
             except DeviceReleasedError as error:
                 raise DirectMLError(DXGI_ERROR_DEVICE_REMOVED, f"{where}: {error}") from error
-            for bound in prepared:
-                try:
+            try:
+                if not prepared:  # an empty pass shows whether the encoder takes commands
+                    commandList.begin_compute_pass().end()
+                for bound in prepared:
                     bound.record(commandList)
-                except wgpu.GPUError as error:
-                    raise invalid_call(
-                        f"{where}: commandList takes no commands; it must not be finished or inside a pass: "
-                        f"{said(error)}"
-                    ) from error
+            except wgpu.GPUError as error:
+                raise invalid_call(
+                    f"{where}: commandList takes no commands; it must not be finished or inside a pass: {said(error)}"
+                ) from error
             bindings._recorded()
 
     def _check_arguments(

@@ -470,6 +470,10 @@ def _check_support(
         f"{_short(kind)}: tensor 'InputTensor' has DataType {data_type!r} with DimensionCount {tensor.DimensionCount} "
         f"while {level!r} supports {_listed(supported)}"
     )
+    for higher in sorted(one for one in DML_FEATURE_LEVEL if one > level):
+        if tensor.DimensionCount in support(kind, higher, extensions=extensions).get(data_type, ()):
+            message += f"; {higher!r} admits it: create the device with a higher feature_level_cap"
+            raise invalid_argument(message)
     if tensor.DimensionCount in support(kind, level, extensions=True).get(data_type, ()):
         message += "; extensions=True admits it"
     raise invalid_argument(message)

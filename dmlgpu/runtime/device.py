@@ -525,9 +525,12 @@ class Device:
         instance(encoder, "encoder", _ENCODERS, "give a wgpu.GPUCommandEncoder, or a wgpu.GPUComputePassEncoder")
         owner = owner_of(encoder)
         if owner is not None and owner is not self.gpu_device:
+            try:
+                there = f"the device {Device.wrap(owner).label}"
+            except DeviceError:
+                there = "another device, which was lost,"
             raise ArgumentError(
-                f"encoder is of the device {Device.wrap(owner).label} while the array is on {self.label}: give an "
-                "encoder of the array's device"
+                f"encoder is of {there} while the array is on {self.label}: give an encoder of the array's device"
             )
         return Recorded(self, encoder)
 

@@ -266,7 +266,7 @@ class Executor:
     def write(self, gpu_buffer: Any, offset: int, data: Any) -> None:
         """Write bytes, a multiple of 4 of them, through memory of wgpu's own; suits few bytes."""
         if self._encoder is None:  # else the caller's submission is the next one
-            self.flush(writes=self._written == _MAX_WRITES)
+            self.flush(writes=self._written >= _MAX_WRITES)
         self._written += 1
         self._gpu_device.queue.write_buffer(gpu_buffer, offset, data)
 
