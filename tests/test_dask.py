@@ -21,6 +21,7 @@ from dmlgpu.arrays.pieces import Treatment
 from dmlgpu.errors import ArgumentError, ArrayTypeError, AxisError, DeviceError, DmlGpuError
 from dmlgpu.planning.windows import TILE
 from dmlgpu.reference import same_bits
+from dmlgpu.runtime.device import Device
 
 from .test_pieces import FIRST_DRAW, data
 

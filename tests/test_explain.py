@@ -149,6 +149,7 @@ def test_text_says_every_pass_and_the_sums() -> None:
             "monotone is for scans, and operator is",
         ),
         ({"mode": "up"}, ArgumentError, "mode is 'up'"),
+        ({"mode": "half_away"}, ArgumentError, "mode is for roundings, and operator is 'cumsum': leave it out"),
         ({"exclusive": 1}, ArrayTypeError, "exclusive is 1"),
         ({"in_place": 1}, ArrayTypeError, "in_place is 1"),
         ({"device": 0}, ArgumentError, "device and profile are both given"),

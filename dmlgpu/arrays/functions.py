@@ -128,8 +128,8 @@ def cumulative_sum(
     out : ndarray or DeviceArray, optional
         Where to put the result: of the same kind as `x`, with the result's shape and dtype. Without `dtype`, elements
         are converted to the dtype of `out` before they are combined: floats lose their fractions where it is one of
-        integers, while NumPy cuts sums. Any strides will do that
-        give each element its own place; what lies between the elements is left as it is. It may overlap `x`.
+        integers, while NumPy cuts sums. Any strides will do with which, in order of their size, each dimension steps
+        over all that the finer ones reach; what lies between the elements is left as it is. It may overlap `x`.
     device : Device, str, int or None
         An open device, or which adapter to open: part of its summary, or its index. None is the device of `x`, or
         the default device.
@@ -738,6 +738,6 @@ def _check_places(out: NDArray[Any] | DeviceArray, result: _Result) -> None:
     # In bytes, so that strides of an ndarray which are no multiple of the element size count too.
     if out.size and not Layout((*out.shape, out.itemsize), (*out.strides, 1)).is_disjoint:
         raise ArgumentError(
-            f"out has shape {out.shape} and strides of {out.strides} bytes, with which elements share memory; give "
-            "every element of an output its own place"
+            f"out has shape {out.shape} and strides of {out.strides} bytes, with which elements may share memory; "
+            "give every element its own place, each dimension stepping over all that the finer ones reach"
         )

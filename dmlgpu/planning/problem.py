@@ -460,6 +460,8 @@ def problem_of(
     if kind is None:
         _check_rounding(element, axis, options)
         return round_problem(element, rounding, layout, layout), sizes, None
+    if mode != "half_even":
+        raise ArgumentError(f"mode is for roundings, and operator is {operator!r}: leave it out")
     if element is BOOL:
         raise ArgumentError("dtype is bool, which scans convert to int64: give the type they compute in")
     if not sizes:

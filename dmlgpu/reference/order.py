@@ -17,7 +17,8 @@ the operator::
 Each index counts within its parent. A missing term is skipped, never replaced by the identity, so that -0
 survives and the first element is copied as it is. Results are rounded to the element type once, on store.
 
-NaN and infinity are where a sequential left fold has them, and so are a product's zeros. A tile is exceptional where
+NaN and infinity are where a sequential left fold has them, and so are a product's zeros, unless the roundings before
+decide. A tile is exceptional where
 the evaluation above gives any inclusive result NaN or infinity, in the accumulator type; for products of floats also
 where any value that its inclusive results depend on is below twice the smallest normal number in magnitude: its
 elements, r, every step of h, p, c, s and what is combined of them. The results of an exceptional tile are those of the
