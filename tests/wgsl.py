@@ -205,17 +205,19 @@ class Invocation:
     def truth(self, value: Any) -> bool:
         return self.random.random() < 0.5 if value is DATA else bool(value)
 
-    def both(self, a: Any, b: Callable[[], Any]) -> Any:
+    # A condition of several parts is decided once, wherever it is used.
+
+    def both(self, a: Any, b: Callable[[], Any]) -> bool:
         if a is False:
             return False
         other = b()
-        return False if other is False else DATA if a is DATA or other is DATA else True
+        return other is not False and self.truth(DATA if a is DATA else other)
 
-    def either(self, a: Any, b: Callable[[], Any]) -> Any:
+    def either(self, a: Any, b: Callable[[], Any]) -> bool:
         if a is True:
             return True
         other = b()
-        return True if other is True else DATA if a is DATA or other is DATA else False
+        return other is True or self.truth(DATA if a is DATA else other)
 
     def address(self, name: str, unit: int, index: Any, line: int) -> int:
         where = self.lines[line - 1]

@@ -62,13 +62,16 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let input = place.input + begin * params.input_axis_stride;
         let output = place.output + begin * params.output_axis_stride;
         let count = min(params.length - begin, TILE);
+        if (lane == 0u) {
+            advance = Advance(count, false);
+        }
         least = select(SMALL, 0u, classes);
         fold_tile(lane, input, count, classes);
         let settled = settle_tile(lane, count, number, classes);
         if (settled.exceptional) {
             write_left(lane, input, output, count, number);
         } else if (lane == 0u) {
-            advance = Advance(count, is_absorbed(carry));
+            advance.classes = is_absorbed(carry);
         }
         put_tile(lane, output, count, settled);
         let next = workgroupUniformLoad(&advance);

@@ -91,18 +91,18 @@ fn scan_tile(
     if (is_left_fold) {
         (*place).input += count * params.input_axis_stride;
         (*place).output += count * params.output_axis_stride;
-    }
-    let turns = select(count + lag, 0u, is_left_fold);
-    for (var turn = 0u; turn < turns; turn += FANOUT) {
-        if (turn >= lag) {
-            let members = min(count - (turn - lag), FANOUT);
-            let items = load_run((*place).input, params.input_axis_stride, members);
-            let run = step_run(i + turn - lag, members, items, known, progress);
-            if (phase != CHECK) {
-                store_run((*place).output, params.output_axis_stride, members, run);
+    } else {
+        for (var turn = 0u; turn < count + lag; turn += FANOUT) {
+            if (turn >= lag) {
+                let members = min(count - (turn - lag), FANOUT);
+                let items = load_run((*place).input, params.input_axis_stride, members);
+                let run = step_run(i + turn - lag, members, items, known, progress);
+                if (phase != CHECK) {
+                    store_run((*place).output, params.output_axis_stride, members, run);
+                }
+                (*place).input += members * params.input_axis_stride;
+                (*place).output += members * params.output_axis_stride;
             }
-            (*place).input += members * params.input_axis_stride;
-            (*place).output += members * params.output_axis_stride;
         }
     }
     if (!ends) {

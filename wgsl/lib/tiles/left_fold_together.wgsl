@@ -65,7 +65,10 @@ fn fold_together(lane: u32, count: u32, settled: Settled) -> Settled {
     }
     let goes_on = has_base(carry);
     let before = carry.last;
-    for (var block = 0u; workgroupUniformLoad(&is_left_fold) == 1u; block += 1u) {
+    for (var block = 0u; block < FANOUT; block += 1u) {
+        if (workgroupUniformLoad(&is_left_fold) == 0u) {
+            break;
+        }
         if (lane / FANOUT == block) {
             leave_run(lane % FANOUT * FANOUT, taken);
         }
