@@ -24,12 +24,12 @@
 const SPANS = LANES;
 
 #import "lib/tiles/bases.wgsl"
-#import "lib/tiles/class_bases.wgsl"
 
 // Whether it is the first turn over a slice of which a look-back has left tiles.
 var<workgroup> finds_bases: u32;
 var<workgroup> first_tile: u32;
 var<workgroup> goes_on: u32;
+var<workgroup> totals: array<u32, 256>;
 
 // Returns what comes before tile `tile`, if no earlier tile of the window is exceptional.
 fn carry_into(slice: u32, tile: u32) -> Carry {
@@ -58,15 +58,6 @@ fn first_of_turn(slice: u32) -> u32 {
         return NO_TILE;
     }
     return max(suspect, params.turn_first);
-}
-
-// Writes what is left of a tile behind element `done`, of which only classes count.
-fn put_classes(lane: u32, input: u32, output: u32, done: u32, count: u32, number: u32) {
-    least = 0u;
-    fold_tile(lane, input + done * params.input_axis_stride, count - done, true);
-    let settled = settle_tile(lane, count - done, number, true);
-    put_tile(lane, output + done * params.output_axis_stride, count - done, settled);
-    least = SMALL;
 }
 
 @compute @workgroup_size(LANES)
@@ -105,27 +96,19 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let place = place_of(slice);
     let end_of_turn = min(params.tiles, params.turn_first + params.turn_tiles);
     var tile = first;
-    var number = 0u; // of tiles, and of what was left of one
     while (workgroupUniformLoad(&goes_on) == 1u) {
         let begin = tile * TILE;
         let input = place.input + begin * params.input_axis_stride;
         let output = place.output + begin * params.output_axis_stride;
         let count = min(params.length - begin, TILE);
         fold_tile(lane, input, count, false);
-        var settled = settle_tile(lane, count, number, false);
-        var done = count;
+        var settled = settle_tile(lane, count, tile - first, false);
         if (together) {
-            settled = fold_together(lane, count, settled);
-            done = workgroupUniformLoad(&written);
+            settled = fold_together(lane, settled);
         } else {
-            write_exceptional(lane, input, output, count, number, settled);
+            write_exceptional(lane, input, output, count, tile - first, settled);
         }
-        put_tile(lane, output, done, settled);
-        number += 1u;
-        if (done < count) {
-            put_classes(lane, input, output, done, count, number);
-            number += 1u;
-        }
+        put_tile(lane, output, count, settled);
         tile += 1u;
         workgroupBarrier();
         if (lane == 0u) {
@@ -133,9 +116,26 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             set_tile_accumulator(slice, tile - 1u, TILE_END, carry.last);
         }
     }
-    // Behind an absorbing result.
+    // Behind an absorbing result: each invocation folds the classes of some tiles, then gives each what comes before.
     let rest = select(0u, params.tiles - tile, is_absorbed(carry));
-    let base = find_class_bases(lane, slice, tile, rest);
+    let share = (rest + LANES - 1u) / LANES;
+    let mine = min(tile + lane * share, params.tiles);
+    let end = min(mine + share, params.tiles);
+    var class_word = 0u;
+    for (var t = mine; t < end; t += 1u) {
+        class_word = join_classes(class_word, state_word(tile_word(slice, t) + TILE_CLASS));
+    }
+    totals[lane] = class_word;
+    workgroupBarrier();
+    var base = carry.last;
+    for (var i = 0u; i < lane; i += 1u) {
+        base = combine(base, of_class(totals[i]));
+    }
+    for (var t = mine; t < end; t += 1u) {
+        set_tile_accumulator(slice, t, TILE_BASE, base);
+        base = combine(base, of_class(state_word(tile_word(slice, t) + TILE_CLASS)));
+        set_tile_accumulator(slice, t, TILE_END, base);
+    }
     workgroupBarrier();
     storageBarrier(); // invocation 0 has read the carry that is replaced
     if (lane == LANES - 1u) {

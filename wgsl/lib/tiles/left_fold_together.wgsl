@@ -7,7 +7,6 @@ override together: bool = false;
 
 var<workgroup> is_left_fold: u32;
 var<workgroup> folded: Accumulator;
-var<workgroup> written: u32;
 
 fn leave_run(place: u32, run: Run) {
     ends[place] = run[0];
@@ -52,13 +51,11 @@ fn fold_block_left(goes_on: bool) {
     folded = last;
 }
 
-// Makes a left fold of the tile of `count` elements if it is exceptional, up to the block behind which only classes
-// count, and sets the next carry. All results up to `written` are then there.
-fn fold_together(lane: u32, count: u32, settled: Settled) -> Settled {
+// Makes a left fold of the tile if it is exceptional, and sets the next carry.
+fn fold_together(lane: u32, settled: Settled) -> Settled {
     if (lane == 0u) {
         is_left_fold = u32(settled.exceptional);
         folded = carry.last;
-        written = count;
     }
     if (workgroupUniformLoad(&is_left_fold) == 0u) {
         return settled;
@@ -66,27 +63,23 @@ fn fold_together(lane: u32, count: u32, settled: Settled) -> Settled {
     let goes_on = has_base(carry);
     let before = carry.last;
     for (var block = 0u; block < FANOUT; block += 1u) {
-        if (workgroupUniformLoad(&is_left_fold) == 0u) {
-            break;
-        }
         if (lane / FANOUT == block) {
             leave_run(lane % FANOUT * FANOUT, taken);
         }
         workgroupBarrier();
         if (lane == block * FANOUT) {
             fold_block_left(goes_on || block > 0u);
-            written = min((block + 1u) * LANES, count);
-            is_left_fold = u32(written < count && !is_absorbed(carry_exceptional(folded)));
         }
         workgroupBarrier();
         if (lane / FANOUT == block) {
             results = fetch_run(lane % FANOUT * FANOUT);
         }
+        workgroupBarrier();
     }
     ends[lane] = end_of_lane();
     workgroupBarrier();
     if (lane == 0u) {
-        carry = carry_exceptional(folded);
+        carry = carry_exceptional(ends[LANES - 1u]);
         return Settled(before, false, settled.absorbed);
     }
     return Settled(ends[lane - 1u], false, settled.absorbed);
