@@ -191,8 +191,6 @@ class IDMLCompiledOperator(IDMLDispatchable):
             plans = plans_of_any_placement(problem, runtime.limits)
         except ArgumentError as error:
             raise out_of_memory(f"IDMLDevice::CompileOperator: {self._label()}: {error}") from error
-        for plan in plans:
-            runtime.compile(plan)
         scratch = max(plan.scratch_bytes for plan in plans)
         self._temporary_size = ceil_div(scratch, DML_TEMPORARY_BUFFER_ALIGNMENT) * DML_TEMPORARY_BUFFER_ALIGNMENT
         for resource, size in (("persistent", self._persistent_size), ("temporary", self._temporary_size)):
@@ -202,6 +200,8 @@ class IDMLCompiledOperator(IDMLDispatchable):
                     f"largest buffer of the device has {limit} bytes (max-buffer-size); work on it in parts, or choose "
                     "another device"
                 )
+        for plan in plans:
+            runtime.compile(plan)
         # What the debug layer knows: whether an initialization was recorded, and which persistent resources it fills.
         self._initialized = False
         self._filled: list[tuple[weakref.ref[Any], int]] = []

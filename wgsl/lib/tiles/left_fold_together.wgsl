@@ -80,7 +80,7 @@ fn fold_together(lane: u32, settled: Settled) -> Settled {
     workgroupBarrier();
     if (lane == 0u) {
         carry = carry_exceptional(ends[LANES - 1u]);
-        return Settled(before, false, settled.absorbed);
+        return Settled(before, false);
     }
-    return Settled(ends[lane - 1u], false, settled.absorbed);
+    return Settled(ends[lane - 1u], false);
 }

@@ -30,7 +30,6 @@ fn begin_workgroup(lane: u32) {
 struct Settled {
     before: Accumulator,    // the result before the invocation's first
     exceptional: bool,      // the tile is, and a left fold takes the place of its results
-    absorbed: bool,         // `carry` was absorbed before the tile: further ones can be read as classes
 }
 
 // Works out the results of the tile of `count` elements, and unless it is exceptional the next carry. `classes`: the
@@ -48,7 +47,7 @@ fn settle_tile(lane: u32, count: u32, number: u32, classes: bool) -> Settled {
         base = carry.last;
     }
     let before = carry.last;
-    var settled = Settled(before, false, is_absorbed(carry));
+    var settled = Settled(before, false);
     let largest = finish_tile(lane, present, base, count);
     if (is_excessive(largest) && !classes) {
         atomicStore(&exceptional[parity], 1u);
