@@ -70,7 +70,7 @@ def test_help_names_the_profiles(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("cumsum", "--shape", "4x4", "--profile", "h200"), "axis is None, and shape (4, 4) has 2 dimensions"),
+        (("cumsum", "--shape", "4x4", "--profile", "h200"), "--axis is missing, and --shape has 2 dimensions: give"),
         (("cumsum", "--shape", "4x4", "--axis", "2", "--profile", "h200"), "axis 2 is out of range"),
         (("cumsum", "--shape", "4by4"), "'4by4' is no shape: write sizes with an x between"),
         (("cumsum", "--shape", "0", "--profile", "h200"), "give sizes of 1 or more"),

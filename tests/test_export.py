@@ -388,7 +388,7 @@ WRONG = {
     "nine dimensions": ("cumsum --shape 1x1x1x1x1x1x1x1x1 --axis 0", "has 9 dimensions; at most 8 are supported"),
     "too many elements": ("cumsum --shape 2^32", "4294967296 elements; at most 2^32-1 are supported"),
     "no type": ("cumsum --shape 3 --type float31", "argument --type: invalid choice: 'float31'"),
-    "no axis": ("cumsum --shape 3x4", "axis is None, and shape (3, 4) has 2 dimensions: give 0 to 1"),
+    "no axis": ("cumsum --shape 3x4", "--axis is missing, and --shape has 2 dimensions: give --axis 0 to 1"),
     "an axis too far": ("cumsum --shape 3x4 --axis 2", "axis 2 is out of range for an array of 2 dimensions: give -2"),
     "an axis to round": ("round --shape 3 --axis 0", "axis is for scans, and operator is 'round': leave it out"),
     "round integers": ("round --shape 3 --type int8", "dtype is int8, whose elements round to themselves"),

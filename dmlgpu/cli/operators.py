@@ -644,6 +644,9 @@ def problem_given(arguments: Namespace) -> dict[str, Any]:
     names = ("operator", "shape", "axis", "exclusive", "reverse", "precision", "monotone", "in_place")
     if arguments.mode is not None and arguments.operator != "round":
         raise CommandError(f"--mode is for round, and {arguments.operator} rounds nothing to integers: leave it out")
+    if arguments.operator != "round" and arguments.axis is None and len(arguments.shape) > 1:
+        last = len(arguments.shape) - 1
+        raise CommandError(f"--axis is missing, and --shape has {last + 1} dimensions: give --axis 0 to {last}")
     mode = arguments.mode or next(iter(MODES))
     return {"dtype": arguments.type, "mode": mode, **{name: getattr(arguments, name) for name in names}}
 
