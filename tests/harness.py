@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dmlgpu import dtypes, reference
 from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import Pass, Plan
-from dmlgpu.planning.kernels import LOOKBACK_HEADER_WORDS
+from dmlgpu.planning.kernels import LOOKBACK_HEADER_WORDS, tile_slice_words
 from dmlgpu.planning.problem import (
     Operator,
     Precision,
@@ -102,7 +102,7 @@ def run_without(posts: Posts, device: Device, plan: Plan, source: Any, target: A
     prefix = halves + 2
     of_tile = halves if is_exact else prefix + 3 * halves * exclusive
     of_span = prefix + halves + 1 + (0 if is_exact else halves * exclusive)
-    ticket = 16 + 12 * tiles
+    ticket = tile_slice_words(tiles, halves // 2)
     first_tile = ticket + LOOKBACK_HEADER_WORDS + (0 if is_exact else 1)
     first_span = first_tile + tiles * of_tile
     tile = tiles - 1 - posts.more
@@ -148,7 +148,7 @@ class StripRecords:
 
     @property
     def _blocks(self) -> int:
-        return self.count * (17 + 12 * self.tiles) + LOOKBACK_HEADER_WORDS
+        return self.count * (1 + tile_slice_words(self.tiles, self.halves // 2)) + LOOKBACK_HEADER_WORDS
 
     def block(self, slice_: int, number: int) -> int:
         """Return the place of the total of a block of floats."""

@@ -743,7 +743,7 @@ def test_runs_are_read_16_bytes_at_a_time_where_they_are_aligned(
 def test_slices_of_one_tile_need_no_scratch() -> None:
     assert plan_problem(packed_scan((100, 4096), 1), Limits()).scratch_bytes == 0
     assert plan_problem(packed_scan((100, 4097), 1), Limits()).state_bytes == 4 * (
-        2 + 100 * (16 + 1 + (12 + 4) * 2 + 7 * 2)
+        2 + 100 * (16 + 1 + (10 + 4) * 2 + 7 * 2)
     )
 
 

@@ -239,7 +239,6 @@ _BARRIERS = {kind: re.compile(rf"^ *{kind}Barrier\(\);", re.MULTILINE) for kind 
 NOT_NEEDED = {
     Barrier("workgroup", *place): why
     for place, why in {
-        ("lib/tiles/bases.wgsl", 1): "the next one also comes between the folds of spans and who reads them",
         ("scan_repair.wgsl", 1): "all types here put tiles with barriers; float64 on words has none there",
         ("scan_tiles.wgsl", 5): "the next tile's first steps use none of what the last steps of the one before it use",
     }.items()

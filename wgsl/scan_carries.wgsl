@@ -25,6 +25,9 @@ var<workgroup> ends: array<Accumulator, SPANS>;
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let slice = workgroup_number(workgroup);
     if (slice < params.count) {
-        find_bases(lane, slice);
+        if (lane == 0u) {
+            before_tiles = carry_before(slice);
+        }
+        find_bases(lane, slice, 0u);
     }
 }

@@ -40,8 +40,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     }
     let here = tile_of(number);
     let classes = EXCEPTIONS && here.tile >= state_word(slice_word(here.slice) + ABSORBED);
-    if (EXCEPTIONS && !classes && here.tile >= state_word(slice_word(here.slice) + SUSPECT)) {
-        return;
+    if (EXCEPTIONS && state_word(slice_word(here.slice) + SUSPECT) != NO_TILE) {
+        if ((state_word(tile_word(here.slice, here.tile) + TILE_CLASS) & IS_WRITTEN) != 0u) {
+            return;
+        }
     }
     var place = here.place;
     var progress: Progress;

@@ -2,10 +2,10 @@
 // for each tile: for software adapters, where barriers are expensive.
 //
 // Grid: workgroups of 8 invocations, as many as a CPU runs at a time; one invocation for each tile.
-// Bindings: 0 params, 1 input (absent where slots/input/in_output.wgsl), 2 output (not written), 3 state: writes 12
-// words for each tile.
+// Bindings: 0 params, 1 input (absent where slots/input/in_output.wgsl), 2 output (not written), 3 state: writes 8
+// words for each tile, or 12 where an accumulator has two.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat.
-// Bytes moved: each element is read once; 48 bytes are written for each tile.
+// Bytes moved: each element is read once; 32 or 48 bytes are written for each tile.
 
 #import "lib/params.wgsl"
 #import <input>

@@ -4,11 +4,11 @@
 //
 // For GPUs, where a few columns make too few strips for scan_strips. lib/strips/shape.wgsl has what a strip is.
 // Grid: a workgroup of 256 for each tile of each strip; the strips of a tile follow each other.
-// Bindings: 0 params, 1 input, 2 output (not written), 3 state: which columns are left; writes a record of 12 words for
-// each tile of a slice.
+// Bindings: 0 params, 1 input, 2 output (not written), 3 state: which columns are left; writes 8 words for each tile
+// of a slice, or 12 where an accumulator has two.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes (4 or 8), columns.
-// Bytes moved: 4 for each tile of a slice on ordinary data; else each element is read once, and 48 bytes are written
-// for each tile of a slice.
+// Bytes moved: 4 for each tile of a slice on ordinary data; else each element is read once, and 32 or 48 bytes are
+// written for each tile of a slice.
 
 #import "lib/params.wgsl"
 #import "lib/strips/shape.wgsl"

@@ -35,11 +35,8 @@ var<workgroup> found_kinds: atomic<u32>;
 var<workgroup> kinds: u32;
 
 // What scan_repair says of a slice.
-fn suspect_of(slice: u32) -> u32 {
-    if (EXACT) {
-        return NO_TILE;
-    }
-    return state_word(slice_word(slice) + SUSPECT);
+fn is_all_written(slice: u32) -> bool {
+    return !EXACT && state_word(slice_word(slice) + SUSPECT) == ALL_WRITTEN;
 }
 
 const WRITTEN = 0u;
@@ -61,13 +58,10 @@ fn kind_of(number: u32) -> u32 {
     if (number >= params.count * params.tiles) {
         return WRITTEN;
     }
-    let suspect = suspect_of(slice);
-    if (suspect == ALL_WRITTEN || (state_word(tile_word(slice, tile) + TILE_CLASS) & IS_WRITTEN) != 0u) {
+    if (is_all_written(slice) || (state_word(tile_word(slice, tile) + TILE_CLASS) & IS_WRITTEN) != 0u) {
         return WRITTEN;
-    } else if (tile < suspect) {
-        return ORDINARY;
     }
-    return select(WRITTEN, CLASSES, tile >= state_word(slice_word(slice) + ABSORBED));
+    return select(ORDINARY, CLASSES, !EXACT && tile >= state_word(slice_word(slice) + ABSORBED));
 }
 
 fn scan_tile(lane: u32, slice: u32, tile: u32, how: u32) {

@@ -19,7 +19,8 @@ from ..dtypes import BOOL, ELEMENT_TYPES, ElementType, by_argument, by_dtype, by
 from ..errors import ArgumentError, ArrayTypeError, DeviceError, DeviceMemoryError, DmlGpuError, said, shown, with_type
 from ..layout import Layout, check_sizes, resolve_axis
 from ..lazy import import_runtime, resolve_device
-from ..planning.pieces import CARRY_WORDS, RECORD_WORDS, max_bytes, max_length, max_slices
+from ..planning.kernels import tile_record_words
+from ..planning.pieces import CARRY_WORDS, max_bytes, max_length, max_slices
 from ..planning.problem import Operator, Precision, ScanOptions, ScanProblem, check_monotone, check_precision
 from ..planning.windows import TILE, Limits
 from ..sections import Section, let_interrupts_through
@@ -91,6 +92,11 @@ class PieceKind:
     def carry_words(self) -> int:
         """32-bit words of a slice's carry: that of its sums and, of monotone ones, that of the maximum."""
         return 2 * CARRY_WORDS if self.options.monotone else CARRY_WORDS
+
+    @property
+    def accumulator_words(self) -> int:
+        """32-bit words of an accumulator."""
+        return 2 if self.options.precision is Precision.COMPENSATED else self.element.accumulator_size // 4
 
     def cube(self, length: int) -> tuple[int, int, int]:
         """Return the shape of a piece that is so long, with the dimensions before and after the axis as one each."""
@@ -863,16 +869,17 @@ def records_of_cube(kind: PieceKind, device: Device, cube: NDArray[Any]) -> NDAr
 
     Returns
     -------
-    ndarray of uint32, shape (outer, inner, tiles, RECORD_WORDS)
-        The records, of each slice in traversal order.
+    ndarray of uint32, shape (outer, inner, tiles, words)
+        The records, of each slice in traversal order, of `tile_record_words` each.
     """
     outer, length, inner = cube.shape
-    records = np.empty((outer, inner, length // TILE, RECORD_WORDS), np.uint32)
+    words = tile_record_words(kind.accumulator_words)
+    records = np.empty((outer, inner, length // TILE, words), np.uint32)
     for o, i, steps in _windows(kind, device.limits, cube):
         x = cube[o, :, i]
         for begin, end in steps:
             found = _records_of_window(kind, device, cut(kind, x, begin, end))
-            records[o, i, begin // TILE : end // TILE] = found.reshape(x.shape[0], x.shape[2], -1, RECORD_WORDS)
+            records[o, i, begin // TILE : end // TILE] = found.reshape(x.shape[0], x.shape[2], -1, words)
     return records
 
 

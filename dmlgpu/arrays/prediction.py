@@ -31,8 +31,10 @@ Values = NDArray[Any]
 _S, _C, _LAST, _FLAGS = 0, 2, 4, 6
 """The words of a carry, as ``wgsl/lib/order/carry_state.wgsl`` has them."""
 HAS_S = 0x100
-_TOTAL, _P, _H, _R, _LARGEST, _CLASS, _SMALLEST = 0, 2, 4, 6, 8, 10, 11
-"""The words of a tile's record, as ``wgsl/lib/tiles/state.wgsl`` has them."""
+_TOTAL, _P, _H, _R = 0, 1, 2, 3
+"""The accumulators of a tile's record, as ``wgsl/lib/tiles/state.wgsl`` has them."""
+_LARGEST, _CLASS, _SMALLEST = -4, -2, -1
+"""The words at its end."""
 _HAS_INFINITY, _HAS_OTHER, _HAS_NAN, _IS_NEGATIVE = 1, 2, 4, 8
 """The bits of a tile's class, as ``wgsl/lib/order/classes.wgsl`` has them."""
 _TILES_A_SPAN = SPAN // TILE
@@ -63,11 +65,10 @@ def predicted(kind: PieceKind, records: Sequence[Words]) -> list[Words]:
 def is_same_carry(kind: PieceKind, a: Words, b: Words) -> bool:
     """Whether two carries lead to the same results: words that are not in use may differ."""
     a, b = a.reshape(-1, CARRY_WORDS), b.reshape(-1, CARRY_WORDS)
-    words = kind.element.accumulator_size // 4
+    words = kind.accumulator_words
     if kind.element.kind != "float":
         used = (1 << min(32, 8 * kind.element.itemsize)) - 1  # of each word; sums modulo a power of two
         return not np.any((a ^ b)[:, _LAST : _LAST + words] & np.uint32(used))
-    words = 2 if kind.options.precision is Precision.COMPENSATED else words
     has_c, has_s = a[:, _FLAGS] & 0xFF != 0, a[:, _FLAGS] & HAS_S != 0
     return bool(
         np.array_equal(a[:, _FLAGS], b[:, _FLAGS])
@@ -286,10 +287,11 @@ class _Prediction:
         """Return accumulators of numbers."""
         return self._arithmetic.take(numbers)
 
-    def _accumulators(self, part: Words, word: int) -> Values:
-        """Return the accumulators that begin at a word of each record, a copy."""
+    def _accumulators(self, part: Words, number: int) -> Values:
+        """Return an accumulator of each record, a copy."""
         dtype = self._arithmetic.accumulator
-        words = np.ascontiguousarray(part[..., word : word + dtype.itemsize // 4])
+        wide = dtype.itemsize // 4
+        words = np.ascontiguousarray(part[..., number * wide : (number + 1) * wide])
         return words.view(dtype)[..., 0]
 
     def _words(self, values: Values) -> Words:

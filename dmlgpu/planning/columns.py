@@ -129,9 +129,9 @@ def strip_lookback_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int
         return None
     is_exact = problem.element.kind != "float"
     tiles = ceil_div(min(chunks[-1], problem.axis.size), part_rows(_SECTOR_WORDS) if is_exact else TILE)
-    wide = problem.accumulator_size // _WORD_BYTES
+    wide = problem.accumulator_words
     of_records = strip_lookback_slice_words(tiles, wide, is_exact, int(problem.exclusive))
-    room = (limits.binding_bytes // 4 - LOOKBACK_HEADER_WORDS) // (tile_slice_words(tiles) + of_records)
+    room = (limits.binding_bytes // 4 - LOOKBACK_HEADER_WORDS) // (tile_slice_words(tiles, wide) + of_records)
     cut = cut_to(problem, chunks, room, 2 * _in_word(problem))
     if 0 in cut or (cut[-1] < problem.axis.size and cut[-1] % TILE):
         return None

@@ -40,6 +40,7 @@ __all__ = [
     "serial_steps",
     "strip_lookback_slice_words",
     "strip_parts",
+    "tile_record_words",
     "tile_slice_words",
     "unit_elements",
 ]
@@ -287,13 +288,18 @@ def _are_slices(work: Work) -> bool:
     return begin == 0 and (work.fields["suspend"] == 0 or length % RUN == 0)
 
 
-def tile_slice_words(tiles: int) -> int:
+def tile_record_words(accumulator_words: int) -> int:
+    """Return the words of a tile's record, as lib/tiles/state.wgsl has them."""
+    return 6 * accumulator_words + 4
+
+
+def tile_slice_words(tiles: int, accumulator_words: int) -> int:
     """Return the words of a slice's carries and of the records of its tiles, as lib/tiles/state.wgsl has them."""
-    return 16 + 12 * tiles
+    return 16 + tile_record_words(accumulator_words) * tiles
 
 
 def _tile_words(work: Work) -> int:
-    return work.count * tile_slice_words(work.tiles)
+    return work.count * tile_slice_words(work.tiles, work.accumulator_words)
 
 
 LOOKBACK_HEADER_WORDS = 2
@@ -359,12 +365,16 @@ def _base_steps(work: Work, at_once: int) -> int:
     return ceil_div(spans, at_once) * (2 * span + at_once)
 
 
+_MOST_FINDS = 33
+"""How often a turn finds what tiles begin with, at most, as lib/tiles/turn.wgsl has it."""
+
+
 def _repair_steps(work: Work) -> int:
     """Return the steps of a turn, whose tiles may each be folded again by one invocation."""
     of_tile = work.lane_steps + ceil_div(TILE, _NEAR) if work.constants["together"] else work.tile_steps
-    bases = _base_steps(work, 256) if work.fields["lookback"] and not work.fields["turn_first"] else 0
     # The classes of what is left come in shares, of which each goes on from those before.
-    return bases + of_tile * work.fields["turn_tiles"] + 2 * ceil_div(work.tiles, 256) + 256
+    classes = 2 * ceil_div(work.tiles, 256) + 256
+    return _MOST_FINDS * _base_steps(work, 256) + of_tile * work.fields["turn_tiles"] + classes
 
 
 def groups_of(columns: int, across: int, in_group: int) -> int:

@@ -227,7 +227,7 @@ def _total_words(work: Work) -> tuple[int, int]:
 def _carry_over_words(work: Work) -> tuple[int, int]:
     wide = work.accumulator_words
     of_tile = 4 * wide + (3 if work.folds == 2 else 0)
-    read = of_tile * work.all_tiles + _carry_words(work) * work.fields["resume"] * work.count
+    read = of_tile * work.all_tiles + (wide + _carry_words(work) * work.fields["resume"]) * work.count
     return read, 2 * wide * work.all_tiles + (_carry_words(work) + 2) * work.count
 
 
@@ -251,7 +251,8 @@ def _lookback_words(work: Work) -> tuple[int, int]:
 
 def _tile_words(work: Work) -> tuple[int, int]:
     """Return the words of whether tiles are written, of floats one for all of a slice's, and of what is cleared."""
-    cleared = TABLE["scan_tiles"].scratch_words(work) - work.count * tile_slice_words(work.tiles)
+    kept = work.count * tile_slice_words(work.tiles, work.accumulator_words)
+    cleared = TABLE["scan_tiles"].scratch_words(work) - kept
     told = work.all_tiles
     if work.folds == 2:
         told = _slices_of_tiles(work, side_by_side=bool(work.fields["lookback"] & OF_STRIPS))
@@ -271,7 +272,7 @@ def _slices_of_tiles(work: Work, *, side_by_side: bool) -> int:
 def _repair_words(work: Work) -> tuple[int, int]:
     """Return the words of which tiles of slices are left, or may be exceptional."""
     is_told = work.fields["lookback"] and not work.fields["turn_first"]
-    return (3 if is_told else 2) * work.count, work.count if is_told else 0
+    return work.count, work.count if is_told else 0
 
 
 def _serial_tile_words(work: Work) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..layout import ceil_div
 from .columns import Columns, strips_of
 from .dispatch import Pass, PipelineKey, Plan
-from .kernels import TABLE, Work
+from .kernels import TABLE, Work, tile_slice_words
 from .plan import plan_problem
 from .problem import ScanProblem
 from .scan import ScanPlanner
@@ -21,7 +21,6 @@ from .windows import QUAD_BYTES, SPAN, TILE, Limits
 
 __all__ = [
     "CARRY_WORDS",
-    "RECORD_WORDS",
     "CarryColumns",
     "CarryForm",
     "CarryNumbers",
@@ -48,8 +47,6 @@ _SUSPECT, _TILES = 0, 1
 """The words of a column that come before its carry's three accumulators: see ``wgsl/lib/slices/suspects.wgsl``."""
 _NUMBERS_TILE = SPAN // TILE
 """Where pieces of integers begin that go on, as all bits are in s there."""
-RECORD_WORDS = 12
-"""32-bit words of a tile's record, as ``wgsl/lib/tiles/state.wgsl`` has them."""
 
 _SLICE_WORDS = {
     "scan_rows": CARRY_WORDS,
@@ -62,7 +59,7 @@ Words = NDArray[np.uint32]
 _MOST_TILES = 2**19
 """Up to so many tiles a piece counts from the beginning of its slices: elements are counted in 32 bits."""
 
-_MOST_WORDS_A_SLICE = 2 * CARRY_WORDS + 12 + 4
+_MOST_WORDS_A_SLICE = tile_slice_words(1, 2) + 4
 """Scratch memory of a slice in a piece of a single tile, rounded up, where slices may be many. Look-backs of strips
 take more, of fewer slices."""
 

@@ -239,9 +239,9 @@ class ScanProblem:
         return self.element
 
     @property
-    def accumulator_size(self) -> int:
-        """Bytes of the accumulator."""
-        return 8 if self.precision is Precision.COMPENSATED else self.element.accumulator_size
+    def accumulator_words(self) -> int:
+        """32-bit words of the accumulator."""
+        return 2 if self.precision is Precision.COMPENSATED else self.element.accumulator_size // 4
 
     @property
     def slices(self) -> int:

@@ -286,7 +286,7 @@ class ScanPlanner(Planner):
     def _serial(self) -> Iterator[Pass]:
         """Yield the four passes over the tiles of each window, with an invocation a tile."""
         tiles = ceil_div(min(self.chunks[-1], self.problem.axis.size), TILE)
-        chunks = self._with_state(self.chunks, tile_slice_words(tiles))
+        chunks = self._with_state(self.chunks, tile_slice_words(tiles, self.problem.accumulator_words))
         for bound in self.windows(chunks):
             fields = {"carry_side": bound.window.first // chunks[-1] % 2}
             access = self._access_of_runs(bound)
@@ -321,9 +321,9 @@ class ScanPlanner(Planner):
     def _lookback(self, withhold_every: int) -> Iterator[Pass]:
         """Yield one pass over the tiles of each window, and those that see to the tiles that it has left."""
         tiles = ceil_div(min(self.chunks[-1], self.problem.axis.size), TILE)
-        wide, exclusive = self.problem.accumulator_size // _WORD_BYTES, int(self.problem.exclusive)
-        of_slice = lookback_slice_words(tiles, wide, self.problem.is_exact, exclusive)
-        chunks = self._with_state(self.chunks, LOOKBACK_HEADER_WORDS + tile_slice_words(tiles) + of_slice)
+        wide = self.problem.accumulator_words
+        of_slice = lookback_slice_words(tiles, wide, self.problem.is_exact, int(self.problem.exclusive))
+        chunks = self._with_state(self.chunks, LOOKBACK_HEADER_WORDS + tile_slice_words(tiles, wide) + of_slice)
         for bound in self.windows(chunks):
             fields = {"carry_side": bound.window.first // chunks[-1] % 2}
             clear = self._clear(bound, {**fields, "lookback": BEFORE_LOOKBACK})
@@ -339,7 +339,7 @@ class ScanPlanner(Planner):
         """Return the pass that clears what workgroups hand to each other, for when scratch memory may hold anything."""
         clear = self._tiles(bound, fields, rows)
         tiles = int(clear.params["tiles"])
-        kept = 4 * bound.window.slices * tile_slice_words(tiles)
+        kept = 4 * bound.window.slices * tile_slice_words(tiles, self.problem.accumulator_words)
         cleared = Range(kept, clear.state_bytes - kept)
         return replace(clear, elements=0, cleared=cleared, only_clears=True, why=_WHY_CLEAR)
 
@@ -370,7 +370,7 @@ class ScanPlanner(Planner):
     @property
     def _max_tiles(self) -> int:
         # Elements of less than a word may be stored by atomics, one after the other.
-        at_length = self.problem.accumulator_size > self.problem.element.itemsize or self._in_words
+        at_length = 4 * self.problem.accumulator_words > self.problem.element.itemsize or self._in_words
         return _MAX_TILES_AT_LENGTH if at_length else _MAX_TILES
 
     def _access(self, bound: BoundWindow) -> str | None:

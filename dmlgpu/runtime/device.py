@@ -36,8 +36,8 @@ from ..errors import (
 )
 from ..layout import ceil_div
 from ..planning.dispatch import Plan
+from ..planning.kernels import tile_record_words
 from ..planning.pieces import (
-    RECORD_WORDS,
     CarryForm,
     CarryRows,
     PiecePlan,
@@ -683,8 +683,8 @@ class Device:
 
         Returns
         -------
-        ndarray of uint32, shape (slices, tiles, RECORD_WORDS)
-            What ``wgsl/lib/tiles/state.wgsl`` says of each tile, in traversal order.
+        ndarray of uint32, shape (slices, tiles, words)
+            What ``wgsl/lib/tiles/state.wgsl`` says of each tile, in traversal order: `tile_record_words` each.
 
         Raises
         ------
@@ -697,7 +697,8 @@ class Device:
             try:
                 data, most = source.gpu_buffer, self.limits.dispatch_elements
                 self._executor.run(totals.plan, data, data, most, scratch=(scratch.gpu_buffer, 0))
-                records = np.empty((problem.slices, problem.axis.size // TILE, RECORD_WORDS), np.uint32)
+                words = tile_record_words(problem.accumulator_words)
+                records = np.empty((problem.slices, problem.axis.size // TILE, words), np.uint32)
                 self._transfers.read(scratch, (4 * totals.first_word, records))
                 return records
             finally:

@@ -55,6 +55,7 @@ from ..test_exceptional import (
     underflow,
 )
 from ..test_float64_words import apart, halfway
+from ..test_repair import EVENTS, PATTERNS, of_fills, with_events
 from ..test_scan_kernels import half_subnormals
 
 __all__ = ["BytesCase", "CopyCase", "OwnScanCase", "own_scan"]
@@ -129,6 +130,14 @@ def _leaving(way: str) -> Callable[[tuple[int, ...], str, str], NDArray[Any]]:
     return lambda shape, _, __: leaving(way, shape[0])
 
 
+def _with_events(kind: str, pattern: str) -> Callable[[tuple[int, ...], str, str], NDArray[Any]]:
+    return lambda shape, _, __: with_events(kind, PATTERNS[pattern], *shape)
+
+
+def _of_fills(number: int) -> Callable[[tuple[int, ...], str, str], NDArray[Any]]:
+    return lambda _, __, ___: of_fills(number)
+
+
 _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "early_infinity": lambda shape, _, operator: early_infinity(shape[0] // 4096, operator),
     "events": _events,
@@ -173,6 +182,8 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     **{f"near {kind}": _near(kind) for kind in KINDS},
     "s of a window": lambda shape, dtype, _: s_of_a_window(dtype, shape[0]),
     **{way: _leaving(way) for way in (*LEAVING, "late infinity")},
+    **{f"{kind} in {pattern}": _with_events(kind, pattern) for kind in EVENTS for pattern in PATTERNS},
+    **{f"{number} fills": _of_fills(number) for number in (13, 34, 35)},
 }
 
 

@@ -20,6 +20,7 @@ from ..harness import Posts, StripPosts
 from ..near_underflow import KINDS, infinity_times_small, kinds_of, near_underflow, s_of_a_window
 from ..test_exceptional import LEAVING, PART, torn_posts, torn_posts_of_ends, torn_strips, twice
 from ..test_float64_words import halfway
+from ..test_repair import EVENTS, PATTERNS, TILES
 from .cases import OUTPUT_FIRST, PACKED, BytesCase, CopyCase, own_scan
 from .trials import Trial
 
@@ -349,6 +350,15 @@ def _turns() -> Iterator[_Choice]:
             yield own_scan("behind", "float32", operator, (20 * TILE,), 0, way), changes
         case = own_scan("cancelling", "float32", "sum", (40 * TILE,), 0, way)
         yield case, {"_MAX_TILES": 3, "_MAX_TILES_TOGETHER_ON_SOFTWARE": 3, "dispatch_elements": 7 * TILE}
+    turns = {"software": True, "_MAX_TILES": 7, "_MAX_TILES_TOGETHER_ON_SOFTWARE": 7}
+    for way, (kind, (operator, _)) in product(("lookback", "serial"), EVENTS.items()):
+        for number, pattern in enumerate(PATTERNS):
+            case = own_scan(f"{kind} in {pattern}", "float32", operator, (TILES * TILE - 3,), 0, way)
+            yield case, turns if number % 2 else {}
+        case = own_scan(f"{kind} in apart", "float32", operator, (TILES * TILE - 3,), 0, way, both=True)
+        yield case, {"window": 21 * TILE}
+    for way, number in product(("lookback", "serial"), (13, 34, 35)):
+        yield own_scan(f"{number} fills", "float32", "sum", (TILES * TILE,), 0, way), {}
 
 
 def _short() -> Iterator[_Choice]:
@@ -518,6 +528,9 @@ def _strip_lookback() -> Iterator[_Choice]:
     for dtype, both in product(("float32", "float16", "uint8", "int64"), (False, True)):
         case = own_scan("numbers", dtype, "sum", (3 * TILE + 5, 40), 0, "strip_lookback", both=both)
         yield case, {"window": TILE}
+    for window in (2**20, 7 * TILE):  # zeros stay negative where nothing came before
+        case = own_scan("negative_zeros", "float32", "sum", (18 * TILE + 5, 8), 0, "strip_lookback")
+        yield case, {"window": window}
 
 
 def _surplus() -> Iterator[_Choice]:
@@ -573,6 +586,13 @@ def _withheld() -> Iterator[_Choice]:
             shape = (5 * TILE + 5, width)
             case = own_scan("numbers", dtype, operator, shape, 0, "strip_lookback", both=both, placement=_IN_PLACE)
             yield case, changes
+    for dtype in ("uint8", "int64"):
+        case = own_scan("numbers", dtype, "sum", (3 * TILE + 5, 32), 0, "strip_lookback")
+        yield case, {"withhold_every": 1, "window": TILE}
+    # More tiles, or parts of them, than scan_tiles has invocations that fold their totals.
+    yield own_scan("numbers", "int32", "sum", (300 * TILE + 5,), 0, "lookback"), {"withhold_every": 1, "window": 2**21}
+    case = own_scan("numbers", "int32", "sum", (600 * PART + 5, 8), 0, "strip_lookback")
+    yield case, {"withhold_every": 1, "window": 2**21}
 
 
 def _ordinary() -> Iterator[_Choice]:

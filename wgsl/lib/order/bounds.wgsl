@@ -38,7 +38,10 @@ fn is_suspect(present: bool, base: Accumulator, bounds: Bounds) -> bool {
     if (product) {
         return of_base + bounds.high > HIGHEST || of_base + bounds.low - 2 < SMALL_EXPONENT + MARGIN;
     }
-    return max(of_base, bounds.high) > HIGHEST;
+    // A base is far enough from infinity if 8 * 2^HIGHEST are in between: p, p + h and a result without it are less
+    // than half of that.
+    let far = INFINITE - min(INFINITE, 1u << (EXPONENT_SHIFT - min(EXPONENT_SHIFT, 3u)));
+    return bounds.high > HIGHEST || magnitude(base) >= far;
 }
 
 // The bounds of a tile's values, and of c, where it goes on from c inside its span.

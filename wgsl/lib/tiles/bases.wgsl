@@ -1,31 +1,55 @@
-// Turns the tile totals of a slice into what each tile's results begin with, finds the first tile that may be
-// exceptional, and writes the carry after the window. Each invocation takes a span of 16 tiles.
+// Turns the tile totals of a slice, from some tile on, into what each tile's results begin with, finds the first tile
+// that may be exceptional, and writes the carry into that tile, or after the window if there is none. Each invocation
+// takes a span of 16 tiles.
 //
 // Needs lib/tiles/state.wgsl and lib/order/bounds.wgsl; and of the kernel SPANS, how many invocations there are, and
 // `ends`, an accumulator for each.
 
-var<workgroup> before_window: Carry;
+// What comes before the first of the tiles, which invocation 0 sets.
+var<workgroup> before_tiles: Carry;
 var<workgroup> s: Accumulator;
 var<workgroup> has_s: bool;
+// What comes after the last of the tiles, but for the last result.
+var<workgroup> after_tiles: Carry;
 var<workgroup> suspect: atomic<u32>;
 
-// All invocations call it. Invocation 0 may read all that is written, and others what was written for each tile.
-fn find_bases(lane: u32, slice: u32) {
+// Returns what comes before tile `tile`, if it is the first from `first` on that may be exceptional.
+fn carry_into(slice: u32, first: u32, tile: u32) -> Carry {
+    var result = before_tiles;
+    var t = first;
+    let in_span = (result.tiles + tile - first) % FANOUT;
+    if (in_span < tile - first) {
+        // The first tile of a span: its base is s.
+        t = tile - in_span;
+        result = Carry(tile_accumulator(slice, t, TILE_BASE), identity(), identity(), 0u, true);
+    }
+    for (; t < tile; t += 1u) {
+        result = carry_on(result, tile_accumulator(slice, t, TILE_TOTAL), result.last);
+    }
+    if (tile > first) {
+        result.last = tile_accumulator(slice, tile - 1u, TILE_END);
+    }
+    return result;
+}
+
+// Works out base and end of the window's tiles from tile `first` on. All invocations call it. Invocation 0 may read all
+// that is written, and others what was written for each tile.
+fn find_bases(lane: u32, slice: u32, first: u32) {
     least = SMALL;
+    let start = workgroupUniformLoad(&before_tiles);
     if (lane == 0u) {
-        before_window = carry_before(slice);
-        s = checked(before_window.s);
-        has_s = before_window.has_s;
+        s = checked(start.s);
+        has_s = start.has_s;
         atomicStore(&suspect, NO_TILE);
     }
-    let start = workgroupUniformLoad(&before_window);
-    // The window may begin inside a span, whose tiles so far are in c.
-    let span_count = (params.tiles + start.tiles + FANOUT - 1u) / FANOUT;
+    // They may begin inside a span, whose tiles so far are in c.
+    let count = params.tiles - first;
+    let span_count = (count + start.tiles + FANOUT - 1u) / FANOUT;
     for (var chunk = 0u; chunk < span_count; chunk += SPANS) {
         let span = chunk + lane;
         let continues = span == 0u && start.tiles > 0u;
-        let begin = min(select(span * FANOUT - start.tiles, 0u, span == 0u), params.tiles);
-        let end = min((span + 1u) * FANOUT - start.tiles, params.tiles);
+        let begin = first + min(select(span * FANOUT - start.tiles, 0u, span == 0u), count);
+        let end = first + min((span + 1u) * FANOUT - start.tiles, count);
         var total = start.c;
         for (var tile = begin; tile < end; tile += 1u) {
             total = append(continues || tile > begin, total, tile_accumulator(slice, tile, TILE_TOTAL));
@@ -38,14 +62,12 @@ fn find_bases(lane: u32, slice: u32) {
             // Span totals become s, the fold of all spans before.
             for (var i = 0u; i < min(SPANS, span_count - chunk); i += 1u) {
                 let before = s;
-                let is_full = (chunk + i + 1u) * FANOUT - start.tiles <= params.tiles;
-                if (is_full) {
+                let tiles = min(count + start.tiles - (chunk + i) * FANOUT, FANOUT);
+                after_tiles = Carry(s, ends[i], s, tiles, has_s);
+                if (tiles == FANOUT) {
                     s = append(has_s, s, ends[i]);
                     has_s = true;
-                } else {
-                    // The carry after the window, if the window ends inside a span.
-                    let tiles = params.tiles + start.tiles - (chunk + i) * FANOUT;
-                    store_carry(carry_after_word(slice), Carry(s, ends[i], s, tiles, has_s));
+                    after_tiles = carry_exceptional(s); // which begins a span, too
                 }
                 ends[i] = before;
             }
@@ -81,14 +103,16 @@ fn find_bases(lane: u32, slice: u32) {
     }
     storageBarrier();
     if (lane == 0u) {
-        let word = carry_after_word(slice);
-        if ((params.tiles + start.tiles) % FANOUT == 0u) {
-            store_carry(word, Carry(s, s, s, 0u, true));
+        var found = atomicLoad(&suspect);
+        var after = after_tiles;
+        after.last = tile_accumulator(slice, params.tiles - 1u, TILE_END);
+        if (found != NO_TILE) {
+            after = carry_into(slice, first, found);
+        } else if (first > 0u) {
+            found = params.tiles;
         }
-        put_accumulator(word + 4u, 1u, tile_accumulator(slice, params.tiles - 1u, TILE_END));
-        // After store_carry, which does not write the spare words.
-        set_state_word(slice_word(slice) + SUSPECT, atomicLoad(&suspect));
+        store_carry(carry_after_word(slice), after);
+        set_state_word(slice_word(slice) + SUSPECT, found);
         set_state_word(slice_word(slice) + ABSORBED, NO_TILE);
     }
-    storageBarrier(); // other invocations may store the same words
 }

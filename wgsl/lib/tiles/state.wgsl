@@ -5,7 +5,9 @@
 
 const SLICE_WORDS = 16u;
 // Two carries take turns, at word 0 and word 8: one of before the window, one of after it. Each has a spare word:
-const SUSPECT = 7u;        // the first tile of the window that may be exceptional
+// The first tile of the window that may be exceptional and that scan_repair has not seen to. NO_TILE if there was none;
+// the number of tiles if it has seen to all.
+const SUSPECT = 7u;
 const ABSORBED = 15u;      // the first tile of the window whose elements count by class only
 const NO_TILE = 0xffffffffu;
 const ALL_WRITTEN = 0xfffffffeu; // no tile of the slice is left
@@ -32,21 +34,20 @@ fn carry_before(slice: u32) -> Carry {
 
 // The words of a tile. The first pass leaves its total; the p, h and r that make its last result; the largest
 // magnitude of a result without what comes before the tile, and of r; its class; and for a product the smallest
-// magnitude of such a result. lib/tiles/bases.wgsl replaces p and h by base, which the results begin with, and end, the
-// last result.
-const TILE_WORDS = 12u;
+// magnitude of such a result. lib/tiles/bases.wgsl adds base, which the results begin with, and end, the last result.
+const TILE_WORDS = 6u * WORDS + 4u;
 const TILE_TOTAL = 0u;
-const TILE_P = 2u;
-const TILE_H = 4u;
-const TILE_R = 6u;
-const TILE_LARGEST = 8u;
-const TILE_LARGEST_R = 9u;
-const TILE_CLASS = 10u;
-const TILE_SMALLEST = 11u;
-// Beside the class: scan_lookback or scan_strip_lookback has written the tile.
+const TILE_P = WORDS;
+const TILE_H = 2u * WORDS;
+const TILE_R = 3u * WORDS;
+const TILE_BASE = 4u * WORDS;
+const TILE_END = 5u * WORDS;
+const TILE_LARGEST = 6u * WORDS;
+const TILE_LARGEST_R = TILE_LARGEST + 1u;
+const TILE_CLASS = TILE_LARGEST + 2u;
+const TILE_SMALLEST = TILE_LARGEST + 3u;
+// Beside the class, or in its place: scan_lookback, scan_strip_lookback or scan_repair has written the tile.
 const IS_WRITTEN = 16u;
-const TILE_BASE = 2u;
-const TILE_END = 4u;
 
 fn tile_word(slice: u32, tile: u32) -> u32 {
     return params.count * SLICE_WORDS + (slice * params.tiles + tile) * TILE_WORDS;
