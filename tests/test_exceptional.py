@@ -485,7 +485,36 @@ def test_negative_zeros_stay_negative_at_every_level(device: Device, kernel: str
     x = np.full(40 * TILE, -0.0, np.float32)
     for exclusive in (False, True):
         check_scan(device, x, "sum", 0, kernel=kernel, exclusive=exclusive)
+        check_scan(device, x.reshape(-1, 8), "sum", 0, kernel=kernel, exclusive=exclusive)
     assert np.signbit(reference.cumulative(x, "sum", axis=0)).all()
+
+
+@pytest.mark.parametrize("kernel", ["lookback", "serial", "strip_lookback"])
+def test_negative_zeros_stay_negative_in_windows(device: Device, kernel: str) -> None:
+    """Behind a span, inside one, and inside the first."""
+    x = np.full((40 * TILE, 8), -0.0, np.float32)
+    axis = 0 if kernel == "strip_lookback" else 1
+    x = x if axis == 0 else x.T.copy()
+    layout = Layout.packed(x.shape)
+    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, layout, layout, axis, ScanOptions())
+    for window in (16 * TILE, 7 * TILE):
+        plan = Plan.of(ScanPlanner(problem, device.limits, chunks=(8, window)).passes(kernel))
+        assert np.signbit(run_planned(device, plan, x)).all()
+
+
+@pytest.mark.parametrize("way", ["lookback", "strip_lookback"])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_an_integer_tile_goes_on_from_more_tiles_than_a_workgroup_has_invocations(
+    device: Device, dtype: str, way: str
+) -> None:
+    """All keep what they have to themselves, so that the last pass folds the totals before each tile."""
+    along, axis = (600 * TILE + 5, 0) if way == "lookback" else (600 * PART + 5, 0)
+    x = numbers((along,) if way == "lookback" else (along, 8), dtype, "sum")
+    layout = Layout.packed(x.shape)
+    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, layout, layout, axis)
+    plan = Plan.of(ScanPlanner(problem, device.limits, chunks=x.shape[::-1]).passes(way, 1))
+    got = run_planned(device, plan, x)
+    assert reference.first_difference(got, expected_scan(device, x, "sum", axis)) is None
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
