@@ -47,6 +47,11 @@ def kernel_of(one: Pass) -> str:
     return SUSPECTS if ("slices", "suspects") in one.pipeline.slots else one.pipeline.kernel
 
 
+def one_by_one(one: Pass) -> list[Pass]:
+    """Return a dispatch for each workgroup of a look-back, so that none has to wait; other passes as they are."""
+    return [replace(one, grid=(1, 1, 1))] * math.prod(one.grid) if one.pipeline.kernel in LOOK_BACKS else [one]
+
+
 def without_repairs(plan: Plan, *, at_once: bool = False) -> Plan:
     """Return a plan without the passes for tiles that are exceptional, or that a look-back has left.
 
@@ -56,7 +61,7 @@ def without_repairs(plan: Plan, *, at_once: bool = False) -> Plan:
     passes: list[Pass] = []
     for one in plan.passes:
         if one.pipeline.kernel in LOOK_BACKS and not at_once:
-            passes += [replace(one, grid=(1, 1, 1))] * math.prod(one.grid)
+            passes += one_by_one(one)
         elif one.only_clears or kernel_of(one) not in ("scan_strip_totals", "scan_repair", "scan_tiles", SUSPECTS):
             passes.append(one)
     return Plan(tuple(passes), plan.state_bytes)
@@ -212,16 +217,18 @@ def with_patience(plan: Plan, looks: int) -> Plan:
 
 
 def run_strips_without(posts: StripPosts, device: Device, plan: Plan, source: Any, target: Any) -> None:
-    """Run a look-back over a single strip in one window, a workgroup a dispatch.
+    """Run a look-back over a single strip, a workgroup a dispatch.
 
-    Before the last of them runs, what `posts` has is taken back, as if others had not come so far.
+    Before the last of the last window runs, what `posts` has is taken back, as if others had not come so far.
     """
-    clear, look_back, *others = plan.passes
+    last = max(number for number, one in enumerate(plan.passes) if one.only_clears)
+    earlier = [each for one in plan.passes[:last] for each in one_by_one(one)]
+    clear, look_back, *others = plan.passes[last:]
     assert look_back.pipeline.kernel == "scan_strip_lookback"
     (alone,) = with_patience(Plan((replace(look_back, grid=(1, 1, 1)),), plan.state_bytes), 20).passes
     scratch = device.gpu_device.create_buffer(size=plan.state_bytes, usage="STORAGE|COPY_DST")
     executor, limit = device._executor, device.limits.dispatch_elements
-    before = (clear, *[alone] * (math.prod(look_back.grid) - 1))
+    before = (*earlier, clear, *[alone] * (math.prod(look_back.grid) - 1))
     executor.run(Plan(before, plan.state_bytes), source, target, limit, scratch=(scratch, 0))
     for word in posts.words(StripRecords.of(look_back)):
         executor.write(scratch, 4 * word, np.array([0], np.uint32))

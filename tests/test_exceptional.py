@@ -1004,12 +1004,20 @@ PART = 1024
 
 
 def run_strip(
-    device: Device, x: NDArray[Any], operator: str, posts: StripPosts, *, repairs: bool, exclusive: bool = False
+    device: Device,
+    x: NDArray[Any],
+    operator: str,
+    posts: StripPosts,
+    *,
+    repairs: bool,
+    exclusive: bool = False,
+    window: int | None = None,
 ) -> NDArray[Any]:
     """Run a look-back of a strip as `run_strips_without` has it; what is not written is 7."""
     layout, options = Layout.packed(x.shape), ScanOptions(exclusive=exclusive)
     problem = scan_problem(dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, 0, options)
-    plan = Plan.of(ScanPlanner(problem, device.limits, chunks=x.shape[::-1]).passes("strip_lookback"))
+    chunks = (x.shape[1], window or len(x))
+    plan = Plan.of(ScanPlanner(problem, device.limits, chunks=chunks).passes("strip_lookback"))
     with device.lock:
         source, target = device.allocate(x.nbytes), device.allocate(x.nbytes)
         device.upload(target, 0, np.full_like(x, 7))
@@ -1072,4 +1080,25 @@ def test_a_look_back_of_a_strip_takes_no_part_of_what_others_post(
     assert (got[-rest:] == 7).all()
     assert reference.first_difference(got[:-rest], expected[:-rest]) is None
     got = run_strip(device, x, "sum", posts, repairs=True, exclusive=exclusive)
+    assert reference.first_difference(got, expected) is None
+
+
+def left_in_a_window() -> Iterator[tuple[str, int, StripPosts]]:
+    """Yield a type, its columns in a strip, and a total that the last part of the second window looks for in vain."""
+    for dtype, columns, rows in (("uint8", 32, PART), ("int16", 16, PART), ("int64", 4, PART), ("float32", 8, TILE)):
+        first = columns - 4 // np.dtype(dtype).itemsize if dtype in ("uint8", "int16") else columns - 1
+        yield dtype, columns, StripPosts((first,), torn=(("tile", TILE // rows - 1, 0),))
+
+
+@pytest.mark.parametrize(("dtype", "columns", "posts"), list(left_in_a_window()))
+def test_a_part_that_is_left_goes_on_from_the_window_before(
+    device: Device, dtype: str, columns: int, posts: StripPosts
+) -> None:
+    """Each slice of a word has a carry of its own, which the look-back writes and the last pass reads."""
+    x, rest = numbers((3 * TILE + 9, columns), dtype), 9
+    expected = expected_scan(device, x, "sum", 0)
+    left = run_strip(device, x, "sum", posts, repairs=False, window=2 * TILE)
+    assert (left[-rest:] == 7).all()
+    assert reference.first_difference(left[:-rest], expected[:-rest]) is None
+    got = run_strip(device, x, "sum", posts, repairs=True, window=2 * TILE)
     assert reference.first_difference(got, expected) is None
