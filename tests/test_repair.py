@@ -164,3 +164,22 @@ def test_a_workgroup_scans_no_more_than_it_has_to(
     for tile in written:
         place = slice(tile * TILE, (tile + 1) * TILE)
         assert reference.first_difference(found[place], expected[place]) is None
+
+
+@pytest.mark.parametrize("pattern", ["each", "every other"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.usefixtures("fresh_plans")
+def test_a_turn_scans_no_tile_behind_its_end(
+    device: Device, way: str, pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A watchdog may end what takes longer."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=True))
+    for name in ("_MAX_TILES", "_MAX_TILES_TOGETHER_ON_SOFTWARE"):
+        monkeypatch.setattr(scans, name, 5)
+    x = with_events("overflow", PATTERNS[pattern])
+    passes = planned(device, x, "sum", way).passes
+    first = next(number for number, one in enumerate(passes) if one.pipeline.kernel == "scan_repair")
+    for turns in (1, 2, 3):
+        found = run_planned(device, Plan.of(passes[: first + turns]), x)
+        written = [tile for tile in range(TILES) if (found[tile * TILE :][:TILE] != 7).any()]
+        assert max(written) in (5 * turns - 1, 5 * turns - 2)
