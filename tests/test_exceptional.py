@@ -508,13 +508,13 @@ def test_an_integer_tile_goes_on_from_more_tiles_than_a_workgroup_has_invocation
     device: Device, dtype: str, way: str
 ) -> None:
     """All keep what they have to themselves, so that the last pass folds the totals before each tile."""
-    along, axis = (600 * TILE + 5, 0) if way == "lookback" else (600 * PART + 5, 0)
-    x = numbers((along,) if way == "lookback" else (along, 8), dtype, "sum")
-    layout = Layout.packed(x.shape)
-    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, layout, layout, axis)
-    plan = Plan.of(ScanPlanner(problem, device.limits, chunks=x.shape[::-1]).passes(way, 1))
+    shape = (600 * TILE + 5,) if way == "lookback" else (600 * PART + 5, 8)
+    x = numbers(shape, dtype, "sum")
+    layout = Layout.packed(shape)
+    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, layout, layout, 0)
+    plan = Plan.of(ScanPlanner(problem, device.limits, chunks=shape[::-1]).passes(way, 1))
     got = run_planned(device, plan, x)
-    assert reference.first_difference(got, expected_scan(device, x, "sum", axis)) is None
+    assert reference.first_difference(got, expected_scan(device, x, "sum", 0)) is None
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -66,6 +66,12 @@ def planned(device: Device, x: NDArray[Any], operator: str, way: str) -> Plan:
     return Plan.of(ScanPlanner(problem, device.limits, chunks=x.shape).passes(way))
 
 
+def have_turns_of(tiles: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=True))
+    for name in ("_MAX_TILES", "_MAX_TILES_TOGETHER_ON_SOFTWARE"):
+        monkeypatch.setattr(scans, name, tiles)
+
+
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("kind", EVENTS)
 @pytest.mark.parametrize("way", WAYS)
@@ -89,21 +95,17 @@ def test_sums_that_come_ever_closer_to_overflow(device: Device, way: str, number
     check_scan(device, -x, "sum", 0, kernel=way, exclusive=True)
 
 
+@pytest.mark.parametrize("turn", [1, 3, 7, 32])
 @pytest.mark.parametrize("kind", EVENTS)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.usefixtures("fresh_plans")
 def test_turns_end_anywhere_between_suspect_tiles(
-    device: Device, way: str, kind: str, monkeypatch: pytest.MonkeyPatch
+    device: Device, way: str, kind: str, turn: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(device, "limits", replace(device.limits, software=True))
     operator, _ = EVENTS[kind]
-    for turn in (1, 3, 7, 32):
-        for name in ("_MAX_TILES", "_MAX_TILES_TOGETHER_ON_SOFTWARE"):
-            monkeypatch.setattr(scans, name, turn)
-        for pattern in ("apart", "a burst", "every other"):
-            check_scan(device, with_events(kind, PATTERNS[pattern]), operator, 0, kernel=way, exclusive=turn == 7)
-        monkeypatch.undo()
-        monkeypatch.setattr(device, "limits", replace(device.limits, software=True))
+    have_turns_of(turn, device, monkeypatch)
+    for pattern in ("apart", "a burst", "every other"):
+        check_scan(device, with_events(kind, PATTERNS[pattern]), operator, 0, kernel=way, exclusive=turn == 7)
 
 
 @pytest.mark.parametrize("kind", EVENTS)
@@ -173,9 +175,7 @@ def test_a_turn_scans_no_tile_behind_its_end(
     device: Device, way: str, pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A watchdog may end what takes longer."""
-    monkeypatch.setattr(device, "limits", replace(device.limits, software=True))
-    for name in ("_MAX_TILES", "_MAX_TILES_TOGETHER_ON_SOFTWARE"):
-        monkeypatch.setattr(scans, name, 5)
+    have_turns_of(5, device, monkeypatch)
     x = with_events("overflow", PATTERNS[pattern])
     passes = planned(device, x, "sum", way).passes
     first = next(number for number, one in enumerate(passes) if one.pipeline.kernel == "scan_repair")

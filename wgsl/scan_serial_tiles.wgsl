@@ -40,10 +40,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     }
     let here = tile_of(number);
     let classes = EXCEPTIONS && here.tile >= state_word(slice_word(here.slice) + ABSORBED);
-    if (EXCEPTIONS && state_word(slice_word(here.slice) + SUSPECT) != NO_TILE) {
-        if ((state_word(tile_word(here.slice, here.tile) + TILE_CLASS) & IS_WRITTEN) != 0u) {
-            return;
-        }
+    let had_suspect = EXCEPTIONS && state_word(slice_word(here.slice) + SUSPECT) != NO_TILE;
+    if (had_suspect && is_tile_written(here.slice, here.tile)) {
+        return;
     }
     var place = here.place;
     var progress: Progress;

@@ -58,7 +58,7 @@ fn kind_of(number: u32) -> u32 {
     if (number >= params.count * params.tiles) {
         return WRITTEN;
     }
-    if (is_all_written(slice) || (state_word(tile_word(slice, tile) + TILE_CLASS) & IS_WRITTEN) != 0u) {
+    if (is_all_written(slice) || is_tile_written(slice, tile)) {
         return WRITTEN;
     }
     return select(ORDINARY, CLASSES, !EXACT && tile >= state_word(slice_word(slice) + ABSORBED));

@@ -21,7 +21,15 @@ from ..layout import Layout, check_sizes, resolve_axis
 from ..lazy import import_runtime, resolve_device
 from ..planning.kernels import tile_record_words
 from ..planning.pieces import CARRY_WORDS, max_bytes, max_length, max_slices
-from ..planning.problem import Operator, Precision, ScanOptions, ScanProblem, check_monotone, check_precision
+from ..planning.problem import (
+    Operator,
+    Precision,
+    ScanOptions,
+    ScanProblem,
+    accumulator_words,
+    check_monotone,
+    check_precision,
+)
 from ..planning.windows import TILE, Limits
 from ..sections import Section, let_interrupts_through
 from .array import DeviceArray
@@ -96,7 +104,7 @@ class PieceKind:
     @property
     def accumulator_words(self) -> int:
         """32-bit words of an accumulator."""
-        return 2 if self.options.precision is Precision.COMPENSATED else self.element.accumulator_size // 4
+        return accumulator_words(self.element, self.options.precision)
 
     def cube(self, length: int) -> tuple[int, int, int]:
         """Return the shape of a piece that is so long, with the dimensions before and after the axis as one each."""

@@ -30,6 +30,7 @@ __all__ = [
     "RoundingMode",
     "ScanOptions",
     "ScanProblem",
+    "accumulator_words",
     "check_monotone",
     "check_precision",
     "convert_problem",
@@ -241,7 +242,7 @@ class ScanProblem:
     @property
     def accumulator_words(self) -> int:
         """32-bit words of the accumulator."""
-        return 2 if self.precision is Precision.COMPENSATED else self.element.accumulator_size // 4
+        return accumulator_words(self.element, self.precision)
 
     @property
     def slices(self) -> int:
@@ -380,6 +381,11 @@ def check_monotone(monotone: bool, operator: Operator) -> None:
     """
     if monotone and operator is not Operator.SUM:
         raise ArgumentError(f"monotone is True, which is for sums, while operator is {operator.value!r}: leave it out")
+
+
+def accumulator_words(element: ElementType, precision: Precision) -> int:
+    """Return the 32-bit words of an accumulator: a compensated one is a pair."""
+    return 2 if precision is Precision.COMPENSATED else element.accumulator_size // 4
 
 
 def check_precision(precision: Precision, operator: Operator, element: ElementType | None) -> None:

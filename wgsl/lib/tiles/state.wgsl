@@ -53,6 +53,10 @@ fn tile_word(slice: u32, tile: u32) -> u32 {
     return params.count * SLICE_WORDS + (slice * params.tiles + tile) * TILE_WORDS;
 }
 
+fn is_tile_written(slice: u32, tile: u32) -> bool {
+    return (state_word(tile_word(slice, tile) + TILE_CLASS) & IS_WRITTEN) != 0u;
+}
+
 fn tile_accumulator(slice: u32, tile: u32, number: u32) -> Accumulator {
     return get_accumulator(tile_word(slice, tile) + number, 1u);
 }
