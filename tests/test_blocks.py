@@ -22,6 +22,7 @@ BLOCK = 4 * TILE
 """Bytes of a block here: a tile of float32."""
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("seed", range(20))
 def test_blocks_hold_every_element_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
@@ -93,6 +94,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)
 @pytest.mark.parametrize(
     "options",
@@ -124,6 +126,7 @@ def test_scans_in_blocks_have_the_bits_of_one_call(
     assert first_difference(result, expected) is None
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize(("shape", "axis"), SHAPES[:5])
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "uint16", "int64", "bool"])
 def test_every_type_in_blocks(

@@ -191,6 +191,7 @@ def test_limits_that_no_kernel_can_keep(device: Device, name: str) -> None:
     gpu_device.destroy()
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("name", sorted(adapters._NEEDED))
 def test_the_least_limits(device: Device, name: str) -> None:
     """All kernels keep to them, or say in one sentence what they need."""

@@ -184,6 +184,7 @@ class TestKernels:
         check(device, x, 1, kernel=kernel, compensated=True)
         check(device, varied("float32", (4, 300)), 1, kernel=kernel, compensated=True, exclusive=True)
 
+    @pytest.mark.combinations
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_every_pattern_is_ordered(self, device: Device, dtype: str) -> None:
         """The maximum alone, of elements that no sum gives: every float16, and the ends of each type."""
@@ -296,6 +297,7 @@ class TestSums:
 
 
 class TestPieces:
+    @pytest.mark.combinations
     @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint64"])
     @pytest.mark.parametrize("on_device", [False, True])
     def test_any_cutting_has_the_bits_of_the_whole(self, device: Device, dtype: str, on_device: bool) -> None:
@@ -322,6 +324,7 @@ class TestPieces:
         ):
             dmlgpu.Scan("product", axis=0, monotone=True)
 
+    @pytest.mark.combinations
     @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint64"])
     def test_dask_arrays(self, device: Device, dtype: str) -> None:
         x = varied(dtype, (3, 12_000))

@@ -72,6 +72,7 @@ def have_turns_of(tiles: int, device: Device, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(scans, name, tiles)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("kind", EVENTS)
 @pytest.mark.parametrize("way", WAYS)
@@ -95,6 +96,7 @@ def test_sums_that_come_ever_closer_to_overflow(device: Device, way: str, number
     check_scan(device, -x, "sum", 0, kernel=way, exclusive=True)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("turn", [1, 3, 7, 32])
 @pytest.mark.parametrize("kind", EVENTS)
 @pytest.mark.parametrize("way", WAYS)
@@ -108,6 +110,7 @@ def test_turns_end_anywhere_between_suspect_tiles(
         check_scan(device, with_events(kind, PATTERNS[pattern]), operator, 0, kernel=way, exclusive=turn == 7)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kind", EVENTS)
 @pytest.mark.parametrize("way", WAYS)
 def test_windows_end_anywhere_between_suspect_tiles(device: Device, way: str, kind: str) -> None:
@@ -124,6 +127,7 @@ def test_windows_end_anywhere_between_suspect_tiles(device: Device, way: str, ki
             assert reference.first_difference(got, expected) is None
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kind", EVENTS)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_columns_of_strips_with_suspect_tiles(device: Device, dtype: str, kind: str) -> None:

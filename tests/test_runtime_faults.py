@@ -393,6 +393,7 @@ def no_memory() -> None:
     raise MemoryError("a fault of the test's")
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("call", CALLS)
 def test_ctrl_c_at_any_line(world: World, call: str, record_property: Record) -> None:
     # asyncio's handler cancels the task, which a task that awaits nothing any more does not notice
@@ -460,6 +461,7 @@ def test_an_error_of_any_native_call(
     record_property("faults", faults)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("call", [call for call in CALLS if call not in ("into_out", "directml_life_cycle")])
 def test_no_memory_for_any_array_of_the_host(
     world: World, call: str, record_property: Callable[[str, object], None]
@@ -524,6 +526,7 @@ def lose_at_native_calls(default: Device, kind: str, name: str, step: int) -> in
             used.gpu_device.destroy()
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kind", ["own", "staged"])
 def test_a_device_that_is_lost_before_any_native_call(kind: str, record_property: Record) -> None:
     """In a process of its own, which would end with it if wgpu-native did more than refuse."""
@@ -535,6 +538,7 @@ def test_a_device_that_is_lost_before_any_native_call(kind: str, record_property
     record_property("faults", int(run.stdout))
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize(
     ("place", "fault", "errors", "step"),
     [
