@@ -100,12 +100,29 @@ def test_rows_of_whole_vectors(device: Device, kernel: str, dtype: str) -> None:
 def test_in_blocks(device: Device, dtype: str, operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An exceptional slice of a workgroup is a left fold; those beside it, of which it shares words, are not."""
     monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
-    for length, exclusive in product((16, 17, 49, 256), (False, True)):
+    for length, exclusive in product((16, 17, 49, 256, 304, 1024), (False, True)):
         x = np.repeat(strewn(length, operator, dtype), 8, axis=0)
         x[1::2] = numbers((len(x) // 2, length), dtype, operator)
         place = Layout.packed(x.shape)
         check_scan(device, x, operator, 1, exclusive=exclusive)
         check_scan(device, x, operator, 1, exclusive=exclusive, source=place, target=place)
+
+
+@pytest.mark.combinations
+@pytest.mark.parametrize("operator", ["sum", "product"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_behind_what_absorbs_in_blocks(
+    device: Device, dtype: str, operator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only classes count there. Others come behind it, at any distance, and signs change."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
+    for length, often in product((40, 256, 520, 1024), (0.003, 0.1)):
+        x, rng = numbers((120, length), dtype, operator), np.random.default_rng(length)
+        where = rng.random(x.shape) < often
+        x[where] = rng.choice(np.array([np.inf, -np.inf, np.nan, 0.0, -0.0], dtype), where.sum(), p=[*[0.22] * 4, 0.12])
+        x[::5] = numbers((24, length), dtype, operator)
+        check_scan(device, x, operator, 1)
+        check_scan(device, x, operator, 1, exclusive=True, reverse=True)
 
 
 @pytest.mark.parametrize("length", [48, 80, 112])

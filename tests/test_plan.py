@@ -115,6 +115,12 @@ def test_a_whole_problem_that_fits_is_one_window() -> None:
         ((16, 10**6), 0, ["scan_short"]),
         ((5, 256), 1, ["scan_blocks"]),
         ((5, 257), 1, ["scan_rows"]),
+        ((1000, 257), 1, ["scan_blocks"]),
+        ((1001, 512), 1, ["scan_blocks"]),
+        ((1001, 513), 1, ["scan_rows"]),  # four are whole vectors, and three have room
+        ((1002, 1022), 1, ["scan_blocks"]),
+        ((5, 2048), 1, ["scan_blocks"]),
+        ((1000, 2052), 1, ["scan_rows"]),
         ((1000, 4096), 1, ["scan_rows"]),
         ((1000, 4096), 0, ["scan_strips", SUSPECTS]),
         ((129, 512), 0, ["scan_strips", SUSPECTS]),
@@ -662,6 +668,10 @@ def test_only_packed_slices_of_little_code_are_read_by_whole_runs() -> None:
         (161, "float32", 128, 8),
         (250, "int64", 64, 4),
         (256, "uint8", 256, 16),
+        (300, "float32", 128, 6),
+        (1024, "float32", 128, 2),
+        (2000, "float16", 256, 2),
+        (500, "int64", 64, 2),
     ],
 )
 def test_blocks_are_whole_vectors(length: int, element: str, lanes: int, slices: int) -> None:

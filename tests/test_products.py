@@ -171,6 +171,26 @@ def test_each_kind_in_place(device: Device, kernel: str, dtype: str) -> None:
 
 
 @pytest.mark.combinations
+@pytest.mark.parametrize("kind", ["r", "h1", "h2", "h4", "h8", "result", "random walks", "decays"])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_each_kind_in_blocks(device: Device, dtype: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices of one to eight blocks. What is out of range is in the second block, or in a later one."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
+    length = 1024 if dtype == "float64" else 2048
+    if kind == "random walks":
+        x = wandering(dtype, (100, length), 0.3, seed=7)
+    elif kind == "decays":
+        x = np.random.default_rng(7).uniform(-1, 1, (100, length)).astype(dtype)
+    else:
+        long = alone(kind, dtype)
+        events = np.argmax(np.abs(np.log2(np.abs(long))) > 5, axis=1)
+        x = np.take_along_axis(long, (events[:, None] // 256 * 256 - 240 + np.arange(length)) % long.shape[1], axis=1)
+    for part in (x, x[:, :1000], x[:, :480]):
+        check_scan(device, np.ascontiguousarray(part), "product", 1)
+        check_scan(device, np.ascontiguousarray(part[:, ::-1]), "product", 1, exclusive=True, reverse=True)
+
+
+@pytest.mark.combinations
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_each_kind_in_columns(device: Device, dtype: str, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,16 +75,20 @@ SHAPES = {
     "withheld_strips": (8 * TILE + 40, 4),  # of integers, more than two spans, the first of which has no total
     "bands": (2 * TILE + 40, 1024),
     "blocks": (50, 90),
+    "long_blocks": (5, 600),
     "short": (300, 9),
     "unaligned": (2 * TILE + 40, 83),
 }
 """Of a scan for each way; "withheld" is a look-back some of whose workgroups keep what they have to themselves."""
+OF_BLOCKS = ("blocks", "long_blocks", "short")
+"""The ways of which scan_blocks is the kernel."""
 WITHHELD = {"withheld": 2, "withheld_strips": 1000}
 """Of how many workgroups about one does that; the first always does."""
 FIRST = {
     "withheld": "scan_lookback",
     "withheld_strips": "scan_strip_lookback",
     "short": "scan_blocks",
+    "long_blocks": "scan_blocks",
     "unaligned": "scan_strips",
 }
 KERNELS = {
@@ -92,22 +96,24 @@ KERNELS = {
     "withheld": "lookback",
     "withheld_strips": "strip_lookback",
     "unaligned": "strips",
-    "blocks": None,
-    "short": None,
+    **dict.fromkeys(OF_BLOCKS),
 }
 """What to ask the planner for."""
-SHARED_ONLY = ("withheld_strips", "blocks", "short", "unaligned")
+SHARED_ONLY = ("withheld_strips", *OF_BLOCKS, "unaligned")
 """The ways without scratch memory, or whose use of it is that of others."""
 DATA = ("ordinary", "absorbing", "exceptional")
 
 
 def axis_of(way: str) -> int:
     """Return the axis of a way's scan: the last one, or the longest."""
-    return 1 if way in ("blocks", "short") else int(np.argmax(SHAPES[way]))
+    return 1 if way in OF_BLOCKS else int(np.argmax(SHAPES[way]))
 
 
 def elements(family: str, dtype: str, shape: tuple[int, ...], axis: int) -> NDArray[Any]:
-    """Return ones, among which those of some slices bring NaN or overflow into a tile in the middle."""
+    """Return ones, among which those of some slices bring NaN or overflow into a tile in the middle.
+
+    "recovering" ones overflow in a run, of sums and of products, and nowhere in a loop.
+    """
     x = np.ones(shape, dtype)
     along = np.moveaxis(x, axis, -1)
     begin = TILE if along.shape[-1] > TILE else 0
@@ -116,6 +122,10 @@ def elements(family: str, dtype: str, shape: tuple[int, ...], axis: int) -> NDAr
     if x.dtype.kind == "f" and family == "exceptional":  # in the canonical order, and not in a loop
         some = along[::2, ..., begin : begin + 64]
         some[...] = np.tile(np.array([1.5, -1.5]) * 2.0**127, 32)[: some.shape[-1]].astype(dtype)
+    if family == "recovering":
+        top, least = 2.0**127, 2.0**-126
+        along[::2, ..., RUN : RUN + 3] = -top, least, 2.0**-11
+        along[::2, ..., 2 * RUN : 2 * RUN + 3] = top, least, top
     return x
 
 
@@ -179,7 +189,7 @@ def used(notes: Notes, way: str) -> Notes:
 
     An invocation reads whole runs. Behind its slice's end others may have stored, and it uses nothing of that.
     """
-    if way not in ("blocks", "short"):
+    if way not in OF_BLOCKS:
         return notes
     length = SHAPES[way][1]
     word = notes.indices ^ ((notes.indices >> 5) & 31)  # as on_stage has it
@@ -192,17 +202,23 @@ def used(notes: Notes, way: str) -> Notes:
 
 SHARED = ("rows", "serial", "withheld", "lookback", "strips", "strip_lookback", *SHARED_ONLY)
 """The ways whose kernels have memory of workgroups."""
-KINDS = [*(("float32", family) for family in DATA), ("uint8", "ordinary"), ("float16", "ordinary")]
+KINDS = [
+    *(("float32", family) for family in (*DATA, "recovering")),
+    ("uint8", "ordinary"),
+    ("float16", "ordinary"),
+]
 
 
-def fits(way: str, dtype: str) -> bool:
+def fits(way: str, dtype: str, family: str) -> bool:
     """Whether a plan takes a way for a type: rows begin inside words of narrow ones, and blocks are of wide ones.
 
-    Spans of strips are shorter of integers.
+    Spans of strips are shorter of integers. Recovering slices are for what goes on by classes inside a workgroup.
     """
     if way == "withheld_strips":
         return dtype == "uint8"
-    return (way != "unaligned" or dtype != "float32") and (way not in ("blocks", "short") or dtype == "float32")
+    if family == "recovering" and way not in OF_BLOCKS:
+        return False
+    return (way != "unaligned" or dtype != "float32") and (way not in OF_BLOCKS or dtype == "float32")
 
 
 @pytest.mark.combinations
@@ -210,7 +226,7 @@ def fits(way: str, dtype: str) -> bool:
 @pytest.mark.parametrize("operator", [Operator.SUM, Operator.PRODUCT])
 @pytest.mark.parametrize(
     ("way", "dtype", "family"),
-    [(way, *kind) for way, kind in product(SHARED, KINDS) if fits(way, kind[0])],
+    [(way, *kind) for way, kind in product(SHARED, KINDS) if fits(way, *kind)],
 )
 def test_accesses_to_memory_of_workgroups_are_ordered(
     way: str, dtype: str, family: str, operator: Operator, exclusive: bool, device: Device
@@ -271,7 +287,7 @@ def is_found_without(barrier: Barrier, device: Device) -> bool:
     operators = (Operator.SUM, Operator.PRODUCT) if is_shared else (Operator.SUM,)
     ways = SHARED if is_shared else ("withheld", "strips", "serial")  # they have all storage barriers
     for way, (dtype, family), operator, windows in product(ways, KINDS, operators, (False, True)):
-        if not fits(way, dtype) or (windows and way in SHARED_ONLY):
+        if not fits(way, dtype, family) or (windows and way in SHARED_ONLY):
             continue
         plan = plan_of(way, dtype, operator, ScanOptions(exclusive=True), device, windows=windows)
         resolved = [shaders.resolve(one.pipeline.kernel, dict(one.pipeline.slots)) for one in plan.passes]

@@ -49,7 +49,7 @@ def test_single_runs(device: Device, dtype: str, software: bool, monkeypatch: py
 def test_blocks(device: Device, element: dtypes.ElementType, monkeypatch: pytest.MonkeyPatch) -> None:
     """Short slices without gaps on a GPU: whole workgroups, part of one, and a few slices that are no whole vectors."""
     monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
-    for length in (1, 3, 8, 16, 17, 100, 161, 256):
+    for length in (1, 3, 8, 16, 17, 100, 161, 256, 257, 516, 1000, 2048):
         for (operator, exclusive, reverse), slices in product(VARIANTS, (16, 2**16 // length + 5)):
             x = numbers((slices, length), element.dtype, operator)
             check_scan(device, x, operator, 1, exclusive=exclusive, reverse=reverse)

@@ -78,7 +78,7 @@ class TestBits:
 
     def test_the_plan_reads_the_thresholds(self) -> None:
         found = [
-            plan_problem(QUESTIONS[1].problem(64, Limits()), Limits(tuning=Tuning(many_rows=many))).passes[0]
+            plan_problem(MANY.problem(64, Limits()), Limits(tuning=Tuning(many_rows=many))).passes[0]
             for many in (64, 65)
         ]
         assert [one.pipeline.kernel for one in found] == ["scan_rows", "scan_tiles"]

@@ -1,4 +1,4 @@
-// Scans slices of at most 256 elements that follow each other in memory without gaps. A slice is a single block, and a
+// Scans slices of at most 2048 elements that follow each other in memory without gaps. A slice is a single tile, and a
 // workgroup takes as many as its invocations have runs for.
 //
 // For GPUs. Neighbours read and write neighbouring vectors of 16 bytes, which go through workgroup memory, <stage>.
@@ -8,8 +8,8 @@
 // Grid: workgroups of `lanes` invocations.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state (unused). What a workgroup takes begins and ends at
 // multiples of 16 bytes.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes, single, decreasing.
-// Bytes moved: each element is read once and written once.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes, single, several, decreasing.
+// Bytes moved: each element is read once and written once, exceptional slices too.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -29,6 +29,8 @@
 
 // Whether slices have at most 16 elements: they are left folds, and need no others' totals.
 override single: bool = false;
+// Whether they have more than 256, and so p.
+override several: bool = false;
 
 // Two shelves with a place for each invocation: one can be filled while the other is read.
 const PLACES = 512u / WORDS;
@@ -36,29 +38,16 @@ var<workgroup> shelves: array<Accumulator, PLACES>;
 // 1 for slices with an exceptional result.
 var<workgroup> exceptional: array<atomic<u32>, 128>;
 
-// The slices of a workgroup, which have whole vectors together.
-fn slices_together() -> u32 {
-    if (single) {
-        return lanes * (FANOUT / params.length);
-    }
-    let bits = params.length << input_log2_bits;
-    let whole = 128u / min(bits & (~bits + 1u), 128u);
-    return lanes / ((params.length + FANOUT - 1u) / FANOUT) / whole * whole;
-}
+#import "lib/slices/left_runs.wgsl"
 
-// Slices of at most 16 elements, of which the workgroup has `slices`.
-fn scan_single_runs(lane: u32, slices: u32) {
-    let together = FANOUT / params.length;
-    let first = lane * together;
-    let count = min(slices - min(first, slices), together) * params.length;
-    let at = beginnings(params.length, 0u);
-    let place = first * params.length;
-    let results = fold_slices(at, identity(), load_run(place, 1u, count));
-    var run = results;
-    if (params.exclusive == 1u) {
-        run = with_identities(at, shifted_run(identity(), results));
+// p: the fold of the totals of a slice's blocks before block `number`, which is not the first. What it was on the way
+// others check. `first` is the place of the slice's first run.
+fn fold_blocks(first: u32, number: u32) -> Accumulator {
+    var p = shelves[first + FANOUT - 1u];
+    for (var block = 1u; block < number; block += 1u) {
+        p = combine(p, shelves[first + block * FANOUT + FANOUT - 1u]);
     }
-    store_run(place, 1u, count, run);
+    return checked(p);
 }
 
 // Longer slices.
@@ -66,17 +55,18 @@ fn scan_runs(lane: u32, slices: u32) {
     least = SMALL;
     let runs = (params.length + FANOUT - 1u) / FANOUT;
     let slice = lane / runs;
-    let j = lane % runs;
-    let begin = slice * params.length;
-    let count = select(0u, min(params.length - j * FANOUT, FANOUT), slice < slices);
-    var items = load_run(begin + j * FANOUT, 1u, count);
+    let number = lane % runs;
+    let j = number % FANOUT;
+    let place = slice * params.length + number * FANOUT;
+    let count = select(0u, min(params.length - number * FANOUT, FANOUT), slice < slices);
+    var items = load_run(place, 1u, count);
     if (product && EXCEPTIONS) {
         items = padded_run(items, count);
     }
     let r = fold_run(items);
     var h = r[15];
     var shelf = 0u;
-    for (var stride = 1u; stride < runs; stride <<= 2u) {
+    for (var stride = 1u; stride < min(runs, FANOUT); stride <<= 2u) {
         shelves[shelf + lane] = h;
         workgroupBarrier();
         let near = shelves[shelf + lane - min(j, stride)];
@@ -86,27 +76,38 @@ fn scan_runs(lane: u32, slices: u32) {
     }
     shelves[shelf + lane] = h;
     workgroupBarrier();
-    let q = shelves[shelf + lane - min(j, 1u)];
-    let results = results_of_run(j > 0u, q, r);
-    if (is_excessive(select(0u, excess_of_step(items, r, results, count, j > 0u, q), count > 0u))) {
+    var q = shelves[shelf + lane - min(j, 1u)];
+    if (several && number >= FANOUT) {
+        let p = fold_blocks(shelf + lane - number, number / FANOUT);
+        q = select(link(p, q), p, j == 0u);
+    }
+    let results = results_of_run(number > 0u, q, r);
+    if (is_excessive(select(0u, excess_of_step(items, r, results, count, number > 0u, q), count > 0u))) {
         atomicStore(&exceptional[slice], 1u);
     }
-    shelves[lanes - shelf + lane] = results[15];
+    let ends = lanes - shelf;
+    shelves[ends + lane] = results[15];
     workgroupBarrier();
-    if (!EXCEPTIONS || atomicLoad(&exceptional[slice]) == 0u) {
+    let is_left = EXCEPTIONS && count > 0u && atomicLoad(&exceptional[slice]) == 1u;
+    if (!is_left) {
         var run = results;
         if (params.exclusive == 1u) {
-            run = shifted_run(select(shelves[lanes - shelf + lane - min(j, 1u)], identity(), j == 0u), results);
+            run = shifted_run(select(shelves[ends + lane - min(number, 1u)], identity(), number == 0u), results);
         }
-        store_run(begin + j * FANOUT, 1u, count, run);
-    } else if (j == 0u) {
-        _ = write_left_fold(false, identity(), begin, begin, params.length);
+        store_run(place, 1u, count, run);
+    }
+    if (EXCEPTIONS && !several && is_left && number == 0u) {
+        _ = write_left_fold(false, identity(), place, place, params.length);
+    }
+    if (EXCEPTIONS && several) {
+        store_left(is_left, slice, number, shelf + lane - number, place, count);
     }
 }
 
 @compute @workgroup_size(lanes)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let together = slices_together();
+    let of_run = FANOUT / params.length;
+    let together = select(slices_together(params.length), lanes * of_run, single);
     let first = workgroup_number(workgroup) * together;
     if (first >= params.count) {
         return;
@@ -120,7 +121,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     atomicStore(&exceptional[lane % 128u], 0u);
     workgroupBarrier();
     if (single) {
-        scan_single_runs(lane, slices);
+        let mine = min(lane * of_run, slices);
+        scan_slices_of_run(mine * params.length, min(slices - mine, of_run) * params.length);
     } else {
         scan_runs(lane, slices);
     }

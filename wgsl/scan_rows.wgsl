@@ -30,15 +30,9 @@ fn write_left(lane: u32, input: u32, output: u32, count: u32, number: u32) {
     if (lane != (number * 8u) % LANES) {
         return;
     }
-    var i = 0u;
-    while (i < count && (i == 0u || !is_absorbed(carry))) {
-        let from_input = input + i * params.input_axis_stride;
-        let from_output = output + i * params.output_axis_stride;
-        let members = min(count - i, FANOUT);
-        carry = carry_exceptional(write_left_fold(has_base(carry), carry.last, from_input, from_output, members));
-        i += members;
-    }
-    advance = Advance(i, is_absorbed(carry));
+    let done = left_fold_up_to(true, has_base(carry), carry.last, input, output, count);
+    carry = carry_exceptional(done.last);
+    advance = Advance(done.count, is_absorbed(carry));
 }
 
 @compute @workgroup_size(LANES)

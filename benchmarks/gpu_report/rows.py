@@ -12,6 +12,8 @@ __all__ = ["classes", "fitted", "groups", "peer_rows", "sizes"]
 
 TABLE = (2**20, 64)
 """A table of a few columns, which GPUs read twice to touch whole sectors. No goal names it."""
+OTHERS: Sequence[tuple[tuple[int, ...], int]] = ((TABLE, 0), ((2**16, 1024), 1))
+"""What no goal names: the table, and rows of which a workgroup has several."""
 STEP = 2
 """Sizes are a factor of 2^2 apart."""
 SIZES = 5
@@ -39,13 +41,13 @@ def fitted(shape: Sequence[int], most: int) -> tuple[int, ...]:
 
 
 def classes(most: int) -> dict[Row, str]:
-    """Return the rows of the problem classes of ``benchmarks.ledger`` and of a table, cut to so many elements.
+    """Return the rows of the problem classes of ``benchmarks.ledger`` and of `OTHERS`, cut to so many elements.
 
     With each goes the name of its class.
     """
     found: dict[Row, str] = {}
     for dtype in TYPES:
-        for shape, axis in (*SHAPES, (TABLE, 0)):
+        for shape, axis in (*SHAPES, *OTHERS):
             name = Row("sum", dtype, shape, axis).name
             found.setdefault(Row("sum", dtype, fitted(shape, most), axis), name)
     return found

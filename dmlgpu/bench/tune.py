@@ -75,16 +75,27 @@ class Question:
 
 
 def _scan(shape: tuple[int, ...], axis: int, precision: Precision = Precision.DEFAULT) -> ScanProblem:
-    layout = Layout.packed(shape)
+    return _scan_of(Layout.packed(shape), axis, precision)
+
+
+def _scan_of(layout: Layout, axis: int = 1, precision: Precision = Precision.DEFAULT) -> ScanProblem:
     return scan_problem(by_name("float32"), Operator.SUM, layout, layout, axis, ScanOptions(precision=precision))
 
 
 QUESTIONS: Sequence[Question] = (
     Question(
         "short_slice",
-        "the longest slices with an invocation each",
+        "the longest slices with gaps between them that take an invocation each",
         False,
         (64, 128, 256, 512, 1024),
+        False,
+        lambda value, _: _scan_of(Layout((_ELEMENTS // value, value), (value + 1, 1))),
+    ),
+    Question(
+        "packed_slice",
+        "the longest slices without gaps of which a workgroup takes several",
+        False,
+        (256, 512, 1024, 2048),
         False,
         lambda value, _: _scan((_ELEMENTS // value, value), 1),
     ),

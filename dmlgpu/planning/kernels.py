@@ -518,6 +518,13 @@ def block_slices(work: Work) -> int:
     return lanes // ceil_div(length, RUN) // whole * whole
 
 
+def _block_steps(work: Work) -> int:
+    if work.constants["single"]:
+        return RUN
+    # A run, the totals that Hillis-Steele looks at, and those of the blocks before the last one.
+    return RUN + 7 + ceil_div(work.length, _BLOCK) + (work.folds - 1) * work.length
+
+
 TABLE: Final[Mapping[str, Kernel]] = {
     "scan_short": Kernel(
         slots=_RUNS,
@@ -531,11 +538,10 @@ TABLE: Final[Mapping[str, Kernel]] = {
         slots=(*_TENSORS, "stage", "run"),
         accesses=("stage of words", "stage of packed words"),
         pieces={"element": (*_EXACT, *_FLOATS), "run": ("written",)},
-        constants={**_SCAN, "lanes": (64, 128, 256), "single": _BOOL, "decreasing": _BOOL},
+        constants={**_SCAN, "lanes": (64, 128, 256), "single": _BOOL, "several": _BOOL, "decreasing": _BOOL},
         workgroups=lambda w: ceil_div(w.count, block_slices(w)),
         scratch_words=lambda _: 1,
-        # A run, and the totals that Hillis-Steele looks at.
-        steps=lambda w: RUN if w.constants["single"] else RUN + 8 + (w.folds - 1) * w.length,
+        steps=_block_steps,
     ),
     "scan_slices": Kernel(
         slots=(*_RUNS, "slices"),

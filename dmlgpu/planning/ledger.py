@@ -87,6 +87,8 @@ class Figures:
         Of the first subgroup's accesses to the input and to the output; None where there are none.
     lane_bytes : int
         What an invocation loads of the input before it uses any of it.
+    workgroup_bytes : int
+        What all invocations of a workgroup load so: no more than its share of all elements.
     serial_links : int
         The most elements and scratch values that one invocation goes through one after the other, with those that it
         waits for in others of its workgroup.
@@ -99,6 +101,7 @@ class Figures:
     read_sectors: Sectors | None
     write_sectors: Sectors | None
     lane_bytes: int
+    workgroup_bytes: int
     serial_links: int
 
     @property
@@ -478,12 +481,14 @@ def figures_of(one: Pass) -> Figures:
     kernel = TABLE[one.pipeline.kernel]
     workgroups = one.grid[0] * one.grid[1]
     state_read, state_written = row.words(work)
-    read, written, lane_bytes = _WORD_BYTES * state_read, _WORD_BYTES * state_written, 0
+    read, written, lane_bytes, workgroup_bytes = _WORD_BYTES * state_read, _WORD_BYTES * state_written, 0, 0
     sectors: tuple[Sectors | None, Sectors | None] = (None, None)
     if row.starts is not None:
         of_elements = _bytes_of_tensors(one, row, work)
         read, written = read + of_elements[0], written + of_elements[1]
-        lane_bytes = row.ahead(work) << work.constants["input_log2_bits"] >> 3
+        itemsize = 1 << work.constants["input_log2_bits"] >> 3
+        lane_bytes = row.ahead(work) * itemsize
+        workgroup_bytes = min(row.lanes(work) * lane_bytes, one.elements * itemsize // workgroups)
         sectors = _sectors(one)
         if not row.writes(work):
             sectors = (sectors[0], None)
@@ -496,6 +501,7 @@ def figures_of(one: Pass) -> Figures:
         read_sectors=sectors[0],
         write_sectors=sectors[1],
         lane_bytes=lane_bytes,
+        workgroup_bytes=workgroup_bytes,
         serial_links=steps(_Ordinary(work.fields, work.constants, work.slots)),
     )
 

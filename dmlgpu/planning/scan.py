@@ -55,6 +55,7 @@ _MAX_DEAR_TILES_TOGETHER = 2048
 _MAX_TILES_TOGETHER_ON_SOFTWARE = 128
 """The same on drivers that end loops after so many iterations, of which a tile takes 70, or 380 of float64 on words."""
 
+_BLOCK = 256
 _STAGE_BYTES = 8192
 """Of the elements of a workgroup of scan_blocks.wgsl."""
 _MANY_SHORT_ELEMENTS = 2**16
@@ -117,6 +118,8 @@ class ScanPlanner(Planner):
             kernel, self.why = "slices", f"windows of {along} elements end inside a tile: an invocation a slice"
         elif kernel is None:
             kernel, self.why = self._policy.kernel(self.problem, self.in_place)
+            if kernel == "rows" and along >= length and self._are_blocks():
+                return self._blocks()
         else:
             self.why = f"{kernel!r} was asked for"
         if kernel == "strips":
@@ -159,21 +162,26 @@ class ScanPlanner(Planner):
         yield from self._packed("scan_short", "quads", together, constants)
 
     def _blocks(self) -> Iterator[Pass]:
-        """Yield passes over packed slices of a single block, of which a workgroup takes many."""
-        itemsize, length = self.problem.element.itemsize, self.problem.axis.size
+        """Yield passes over packed slices, of which a workgroup takes as many as it has invocations for."""
+        length = self.problem.axis.size
         self.why = (
             f"slices of {length} elements without gaps in memory: a workgroup reads and writes many in the order of "
             "memory"
         )
-        constants = {"lanes": min(256, _STAGE_BYTES // (RUN * itemsize)), "single": int(length <= RUN)}
+        constants = {"lanes": self._lanes_of_blocks, "single": int(length <= RUN), "several": int(length > _BLOCK)}
         constants["decreasing"] = int(self._is_decreasing)
-        access = "stage of packed words" if itemsize < _WORD_BYTES else "stage of words"
+        access = "stage of packed words" if self.problem.element.itemsize < _WORD_BYTES else "stage of words"
         yield from self._packed("scan_blocks", access, self._whole_vectors, constants)
 
     def _are_blocks(self) -> bool:
         together, slices, length = self._whole_vectors, self.problem.slices, self.problem.axis.size
         is_worth_a_rest = slices % together == 0 or slices * length >= _MANY_SHORT_ELEMENTS
-        return self._policy.blocks(self.problem) and is_worth_a_rest and self._is_packed(together)
+        has_room = length <= RUN or together * ceil_div(length, RUN) <= self._lanes_of_blocks
+        return self._policy.blocks(self.problem) and has_room and is_worth_a_rest and self._is_packed(together)
+
+    @property
+    def _lanes_of_blocks(self) -> int:
+        return min(256, _STAGE_BYTES // (RUN * self.problem.element.itemsize))
 
     @property
     def _whole_vectors(self) -> int:

@@ -33,7 +33,6 @@ _NEIGHBOURS_BYTES = 16
 along a slice touches fewer of them."""
 _FAR_ELEMENTS = 2**20
 """With fewer elements of a few columns, all stay in a GPU's cache: there sectors cost less than more dispatches."""
-_BLOCK = 256
 _WORKGROUP: Final = 64
 _LANES = 8
 """Invocations that a core of a CPU takes at a time. Those of a band read a stretch of a row together."""
@@ -155,8 +154,8 @@ class GpuPolicy:
         return _WORKGROUP, 1
 
     def blocks(self, problem: ScanProblem) -> bool:
-        """Whether a workgroup takes many short slices of a single block, by way of its memory."""
-        return problem.axis.size <= _BLOCK and not self._is_long(problem)
+        """Whether a workgroup takes several short slices without gaps, by way of its memory."""
+        return problem.axis.size <= self.tuning.packed_slice and not self._is_long(problem)
 
     def lanes_of_slices(self, slices: int) -> int:
         """Return the size of workgroups with an invocation a slice."""

@@ -20,6 +20,9 @@ class Tuning:
     ----------
     short_slice : int
         Slices up to this length are scanned by an invocation each: a workgroup's lanes would be mostly idle.
+    packed_slice : int
+        Slices up to this length that follow each other without gaps are scanned several by a workgroup, by way of its
+        memory. Longer ones nearly fill a workgroup each.
     many_slices : int
         As many slices side by side fill a GPU with an invocation each, and their memory accesses coalesce.
     many_rows : int
@@ -45,6 +48,7 @@ class Tuning:
     """
 
     short_slice: int = 256
+    packed_slice: int = 2048
     many_slices: int = 4096
     many_rows: int = 256
     tile_columns: int = 8

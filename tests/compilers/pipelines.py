@@ -74,7 +74,7 @@ def _scan_shapes(itemsize: int) -> Iterator[_Shape]:
         many = 2**16 // length // 2 * 2 + 2  # so many that a pipeline knows their length
         for count, pitch in product((4, many), (_GAP, _GAP + 1)):
             yield from _slices(count, length, pitch)
-    for length in (3, 16, 90):  # without gaps
+    for length in (3, 16, 90, 300):  # without gaps
         yield from _slices(2**16 // length // 16 * 16 + 16, length, length)
     yield from _slices(4, 256, 256 + _GAP)
     for count, length in ((4, 256), (256, 4096), (4, 8192)):  # scan_slices, scan_rows, tiles

@@ -244,6 +244,7 @@ def _changes(draw: st.DrawFn, nbytes: int) -> Input:
         "columns": st.booleans(),
         "near_elements": st.sampled_from([0, 2**31]),
         "short_slice": st.sampled_from([0, 16, 256, 5000]),
+        "packed_slice": st.sampled_from([0, 16, 256, 5000]),
         "many_slices": st.sampled_from([0, 4, 64, 4096]),
         "many_rows": st.sampled_from([0, 2, 64]),
         "tile_columns": st.sampled_from([0, 1, 8, 64]),

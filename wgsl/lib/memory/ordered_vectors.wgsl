@@ -7,6 +7,13 @@ override lanes: u32 = 128u;
 // Whether scans are decreasing.
 override decreasing: bool = false;
 
+// The most slices of so many elements whose runs are no more than the invocations, and that are whole vectors together.
+fn slices_together(length: u32) -> u32 {
+    let bits = length << input_log2_bits;
+    let whole = 128u / min(bits & (~bits + 1u), 128u);
+    return lanes / ((length + FANOUT - 1u) / FANOUT) / whole * whole;
+}
+
 // A vector with its elements in traversal order.
 fn in_order(vector: vec4<u32>) -> vec4<u32> {
     if (!decreasing) {

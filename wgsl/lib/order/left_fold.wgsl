@@ -1,9 +1,18 @@
 // Writes the results of an exceptional tile, by one invocation: a left fold. Needs <run_access>.
 
-// The `count` elements go on from `before` if `present`. Returns the last result.
-fn write_left_fold(present: bool, before: Accumulator, input: u32, output: u32, count: u32) -> Accumulator {
+struct LeftFold {
+    last: Accumulator,    // the last result
+    count: u32,           // of elements
+}
+
+// The `count` elements go on from `before` if `present`; if `stops`, only up to the end of the run behind which only
+// classes count.
+fn left_fold_up_to(
+    stops: bool, present: bool, before: Accumulator, input: u32, output: u32, count: u32,
+) -> LeftFold {
     var last = before;
-    for (var i = 0u; i < count; i += FANOUT) {
+    var i = 0u;
+    for (; i < count && !(stops && i > 0u && is_absorbing(last)); i += FANOUT) {
         let members = min(count - i, FANOUT);
         var items = load_run(input + i * params.input_axis_stride, params.input_axis_stride, members);
         if (present || i > 0u) {
@@ -17,5 +26,10 @@ fn write_left_fold(present: bool, before: Accumulator, input: u32, output: u32, 
         store_run(output + i * params.output_axis_stride, params.output_axis_stride, members, run);
         last = results[15];
     }
-    return last;
+    return LeftFold(last, min(i, count));
+}
+
+// All `count` elements. Returns the last result.
+fn write_left_fold(present: bool, before: Accumulator, input: u32, output: u32, count: u32) -> Accumulator {
+    return left_fold_up_to(false, present, before, input, output, count).last;
 }

@@ -1,4 +1,5 @@
-// A run of elements in which slices begin that are no longer than it: a slice is a left fold. Needs lib/order/run.wgsl.
+// A run of elements in which slices begin that are no longer than it: a slice is a left fold. Needs lib/order/run.wgsl
+// and what reads and writes runs.
 
 // Returns a bit for each element of a run that begins a slice of `length`; the run's first element is number `position`
 // of its slice.
@@ -54,4 +55,15 @@ fn with_identities(at: u32, run: Run) -> Run {
         identity_at(at, 12u, run[12]), identity_at(at, 13u, run[13]), identity_at(at, 14u, run[14]),
         identity_at(at, 15u, run[15]),
     );
+}
+
+// Scans the slices in a run's first `count` elements, the first of which begins one, and writes them at the same place.
+fn scan_slices_of_run(place: u32, count: u32) {
+    let at = beginnings(params.length, 0u);
+    let results = fold_slices(at, identity(), load_run(place, 1u, count));
+    var run = results;
+    if (params.exclusive == 1u) {
+        run = with_identities(at, shifted_run(identity(), results));
+    }
+    store_run(place, 1u, count, run);
 }

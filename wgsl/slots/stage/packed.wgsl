@@ -75,3 +75,16 @@ fn store_run(place: u32, stride: u32, count: u32, run: Run) {
         change_words((bit >> 5u) + 4u, bit & 31u, bits - min(bits, 128u), old[1] ^ quads[1]);
     }
 }
+
+fn bits_left(bit: u32) -> u32 {
+    return extractBits(atomicLoad(&stage[on_stage(bit >> 5u)]), bit & 31u, 1u << input_log2_bits);
+}
+
+fn load_one(place: u32) -> Accumulator {
+    return decode(vec2<u32>(bits_left(place << input_log2_bits), 0u));
+}
+
+fn store_one(place: u32, value: Accumulator) {
+    let bit = place << output_log2_bits;
+    change_word(bit >> 5u, bit & 31u, 1u << output_log2_bits, bits_left(bit) ^ encode(value).x);
+}

@@ -72,3 +72,16 @@ fn store_run(place: u32, stride: u32, count: u32, run: Run) {
         leave_words(word + 28u, words - min(words, 28u), quads[7]);
     }
 }
+
+fn load_one(place: u32) -> Accumulator {
+    let word = place << (input_log2_bits - 5u);
+    var bits = vec2<u32>(stage[on_stage(word)], 0u);
+    if (input_log2_bits > 5u) {
+        bits.y = stage[on_stage(word + 1u)];
+    }
+    return decode(bits);
+}
+
+fn store_one(place: u32, value: Accumulator) {
+    leave_words(place << (output_log2_bits - 5u), 1u << (output_log2_bits - 5u), encode(value).xyxy);
+}
