@@ -22,6 +22,9 @@ KINDS = (
 only the next tile uses, "c of a span" what only the next span does; "total" is the last p of a first tile, and what its
 last result is but for rounding."""
 
+KINDS_IN_BLOCKS = ("r", "h1", "h2", "h4", "h8", "result")
+"""Those of slices of less than a tile."""
+
 Exponents = NDArray[np.int64]
 
 
@@ -178,6 +181,14 @@ def near_underflow(kind: str, dtype: str, count: int) -> NDArray[Any]:
     if kind == "s":
         x[:, TILE - 1] *= 0.75
     return x
+
+
+def in_few_blocks(kind: str, dtype: str, count: int, length: int) -> NDArray[Any]:
+    """Return a part of such slices that begins shortly before the block with what is out of range, or leads to it."""
+    x = near_underflow(kind, dtype, count)
+    events = np.argmax(np.abs(np.log2(np.abs(x))) > 5, axis=1)
+    places = events[:, None] // BLOCK * BLOCK - (BLOCK - RUN) + np.arange(length)
+    return np.take_along_axis(x, places % x.shape[1], axis=1)
 
 
 def s_of_a_window(dtype: str, count: int) -> NDArray[Any]:

@@ -54,6 +54,16 @@ def strewn(length: int, operator: str, dtype: str = "float32", *, first: int = 0
     return x
 
 
+def strewn_with_classes(shape: tuple[int, ...], operator: str, dtype: str, often: float) -> NDArray[Any]:
+    """Return slices with infinities, NaN and zeros at any place, and so far from each other; every fifth has none."""
+    x, rng = numbers(shape, dtype, operator), np.random.default_rng(shape[1])
+    where = rng.random(shape) < often
+    where[::5] = False
+    classes = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0], dtype)
+    x[where] = rng.choice(classes, np.count_nonzero(where))
+    return x
+
+
 def cancelling(length: int) -> NDArray[np.float32]:
     """Return data whose left fold stays finite while the first two elements of every run but one overflow."""
     rng = np.random.default_rng(length)
@@ -117,10 +127,7 @@ def test_behind_what_absorbs_in_blocks(
     """Only classes count there. Others come behind it, at any distance, and signs change."""
     monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
     for length, often in product((40, 256, 520, 1024), (0.003, 0.1)):
-        x, rng = numbers((120, length), dtype, operator), np.random.default_rng(length)
-        where = rng.random(x.shape) < often
-        x[where] = rng.choice(np.array([np.inf, -np.inf, np.nan, 0.0, -0.0], dtype), where.sum(), p=[*[0.22] * 4, 0.12])
-        x[::5] = numbers((24, length), dtype, operator)
+        x = strewn_with_classes((120, length), operator, dtype, often)
         check_scan(device, x, operator, 1)
         check_scan(device, x, operator, 1, exclusive=True, reverse=True)
 

@@ -25,8 +25,10 @@ from .mutation.selection import near_underflow_trials
 from .mutation.trials import Trial
 from .near_underflow import (
     KINDS,
+    KINDS_IN_BLOCKS,
     climbing_products,
     falling,
+    in_few_blocks,
     infinity_times_small,
     kinds_of,
     lone_peaks,
@@ -171,7 +173,7 @@ def test_each_kind_in_place(device: Device, kernel: str, dtype: str) -> None:
 
 
 @pytest.mark.combinations
-@pytest.mark.parametrize("kind", ["r", "h1", "h2", "h4", "h8", "result", "random walks", "decays"])
+@pytest.mark.parametrize("kind", [*KINDS_IN_BLOCKS, "random walks", "decays"])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_each_kind_in_blocks(device: Device, dtype: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slices of one to eight blocks. What is out of range is in the second block, or in a later one."""
@@ -182,9 +184,7 @@ def test_each_kind_in_blocks(device: Device, dtype: str, kind: str, monkeypatch:
     elif kind == "decays":
         x = np.random.default_rng(7).uniform(-1, 1, (100, length)).astype(dtype)
     else:
-        long = alone(kind, dtype)
-        events = np.argmax(np.abs(np.log2(np.abs(long))) > 5, axis=1)
-        x = np.take_along_axis(long, (events[:, None] // 256 * 256 - 240 + np.arange(length)) % long.shape[1], axis=1)
+        x = in_few_blocks(kind, dtype, 100, length)
     for part in (x, x[:, :1000], x[:, :480]):
         check_scan(device, np.ascontiguousarray(part), "product", 1)
         check_scan(device, np.ascontiguousarray(part[:, ::-1]), "product", 1, exclusive=True, reverse=True)

@@ -21,8 +21,10 @@ from dmlgpu.planning.problem import Precision, ScanProblem
 from ..harness import numbers
 from ..near_underflow import (
     KINDS,
+    KINDS_IN_BLOCKS,
     climbing_products,
     falling,
+    in_few_blocks,
     infinity_times_small,
     lone_peaks,
     near_underflow,
@@ -51,6 +53,7 @@ from ..test_exceptional import (
     peaks,
     recovering,
     strewn,
+    strewn_with_classes,
     twice,
     underflow,
 )
@@ -126,6 +129,10 @@ def _near(kind: str) -> Callable[[tuple[int, ...], str, str], NDArray[Any]]:
     return make
 
 
+def _few_blocks(kind: str) -> Callable[[tuple[int, ...], str, str], NDArray[Any]]:
+    return lambda shape, dtype, _: in_few_blocks(kind, dtype, shape[0], shape[1])
+
+
 def _leaving(way: str) -> Callable[[tuple[int, ...], str, str], NDArray[Any]]:
     return lambda shape, _, __: leaving(way, shape[0])
 
@@ -143,6 +150,9 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "events": _events,
     "late_events": _late_events,
     "between": _between,
+    "few classes": lambda shape, dtype, operator: strewn_with_classes(shape, operator, dtype, 0.003),
+    "many classes": lambda shape, dtype, operator: strewn_with_classes(shape, operator, dtype, 0.1),
+    **{f"few blocks {kind}": _few_blocks(kind) for kind in KINDS_IN_BLOCKS},
     "barely": lambda shape, _, __: barely(shape[-1]),
     "behind": lambda _, dtype, operator: behind(operator, dtype),
     "behind others": _behind_others,

@@ -17,7 +17,7 @@ from dmlgpu.planning.windows import SPAN, TILE
 from dmlgpu.runtime.device import Device
 
 from ..harness import Posts, StripPosts
-from ..near_underflow import KINDS, infinity_times_small, kinds_of, near_underflow, s_of_a_window
+from ..near_underflow import KINDS, KINDS_IN_BLOCKS, infinity_times_small, kinds_of, near_underflow, s_of_a_window
 from ..test_exceptional import LEAVING, PART, torn_posts, torn_posts_of_ends, torn_strips, twice
 from ..test_float64_words import halfway
 from ..test_repair import EVENTS, PATTERNS, TILES
@@ -413,7 +413,7 @@ def _many_short() -> Iterator[_Choice]:
 
 
 def _blocks() -> Iterator[_Choice]:
-    """Slices of a block without gaps, as GPUs take them: whole workgroups, part of one, and some left over."""
+    """Slices of few blocks without gaps, as GPUs take them: whole workgroups, part of one, and some left over."""
     changes = {"software": False}
     orders = ((False, False), (True, True), (True, False), (False, True))
     for number, dtype in enumerate(("float32", "float16", "int64", "uint8", "float64")):
@@ -426,6 +426,9 @@ def _blocks() -> Iterator[_Choice]:
                 yield _block(dtype, "sum", (48, length), exclusive, reverse, placement=placement), changes
             case = _block(dtype, "sum", (2**14 // length + 5, length), True, True)
             yield case, {**changes, "_MANY_SHORT_ELEMENTS": 0}
+        for n, length in enumerate((257, 304, 512, 1000, 1024, 2048)):
+            exclusive, reverse = orders[(number + n) % 4]
+            yield _block(dtype, _OPERATORS[n % 2], (48, length), exclusive, reverse), changes
         yield _block(dtype, "sum", (400, 40)), {**changes, "binding_bytes": 4096}
     for dtype, operator in product(("float32", "float16", "float64"), _OPERATORS):
         for length, (exclusive, reverse) in product((16, 17, 49, 256), orders):
@@ -433,6 +436,16 @@ def _blocks() -> Iterator[_Choice]:
             yield case, changes
         yield _block(dtype, operator, (640, 49), True, family="between", placement=_IN_PLACE), changes
         yield _block(dtype, operator, (256, 33), family="negative_zeros"), changes
+    for dtype, operator in product(("float32", "float16", "float64"), _OPERATORS):
+        for (length, family), (exclusive, reverse) in zip(
+            product((304, 1000), ("between", "few classes", "many classes")), orders * 2, strict=False
+        ):
+            yield _block(dtype, operator, (128, length), exclusive, reverse, family=family), changes
+        yield _block(dtype, operator, (16, 600), True, family="few classes", placement=_IN_PLACE), changes
+        yield _block(dtype, operator, (16, 1024), family="negative_zeros"), changes
+    for dtype in ("float32", "float16", "float64"):
+        for kind in KINDS_IN_BLOCKS:
+            yield _block(dtype, "product", (100, 1000), family=f"few blocks {kind}"), changes
     for dtype in ("float32", "float64"):
         yield _block(dtype, "product", (64, 16), family="smallest_normals"), changes
         yield _block(dtype, "product", (16, 48), family="peaks_of_products"), changes
