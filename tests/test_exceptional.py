@@ -144,6 +144,7 @@ def test_what_is_behind_the_slices_of_a_workgroup_does_not_count(
         check_scan(device, x, "sum", 1, exclusive=exclusive)
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_along_the_first_axis(device: Device, kernel: str) -> None:
     for operator in ("sum", "product"):
@@ -249,6 +250,7 @@ def test_a_later_tile_of_a_window_of_strips(
     check_scan(device, columns, operator, 0, kernel="strips")
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_tiles_that_overflow_one_after_the_other(device: Device, kernel: str) -> None:
     x = cancelling(150_000)
@@ -389,6 +391,7 @@ def handing_on(length: int) -> NDArray[np.float32]:
     return x
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_what_an_exceptional_tile_hands_on_counts_in_the_next(device: Device, kernel: str) -> None:
     x = handing_on(3 * TILE)
@@ -413,6 +416,7 @@ def behind(operator: str, dtype: str) -> NDArray[Any]:
     return x
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("operator", ["sum", "product"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -433,6 +437,7 @@ def nearly_zero(length: int) -> NDArray[np.float64]:
     return x
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_product_that_is_nearly_zero_absorbs_nothing(device: Device, kernel: str) -> None:
     check_scan(device, nearly_zero(SPAN + 3 * TILE + 5), "product", 1, kernel=kernel)
@@ -526,6 +531,7 @@ def test_negative_zeros_stay_negative_in_windows(device: Device, kernel: str) ->
         assert np.signbit(run_planned(device, plan, x)).all()
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("way", ["lookback", "strip_lookback"])
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_an_integer_tile_goes_on_from_more_tiles_than_a_workgroup_has_invocations(
@@ -541,6 +547,7 @@ def test_an_integer_tile_goes_on_from_more_tiles_than_a_workgroup_has_invocation
     assert reference.first_difference(got, expected_scan(device, x, "sum", 0)) is None
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_in_place(device: Device, kernel: str) -> None:
     for operator in ("sum", "product"):
@@ -855,6 +862,7 @@ class TestLookback:
             one for one in planner.passes("lookback") if one.only_clears or one.pipeline.kernel == "scan_lookback"
         )
 
+    @pytest.mark.combinations
     def test_windows_of_a_tile_are_all_written(
         self, device: Device, operator: str, dtype: str, exclusive: bool
     ) -> None:
@@ -873,6 +881,7 @@ class TestLookback:
         expected = expected_scan(device, x, operator, 1, exclusive=exclusive)
         assert reference.first_difference(got, expected) is None
 
+    @pytest.mark.combinations
     def test_a_tile_is_right_or_left(self, device: Device, operator: str, dtype: str, exclusive: bool) -> None:
         """A workgroup that has lost patience leaves its tile; the first of a slice waits for nobody."""
         x = numbers((2, 40 * TILE), dtype, operator)
@@ -928,6 +937,7 @@ def test_a_look_back_folds_the_spans_whose_prefix_is_missing(device: Device, mis
     assert reference.first_difference(got, expected_scan(device, x, operator, 0)) is None
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
 def test_a_prefix_that_is_late_leaves_what_is_there_as_it_is(device: Device, dtype: str) -> None:
     """The first span's end comes when the second one has posted its total, which the last tile then takes."""
@@ -1014,6 +1024,7 @@ def test_a_look_back_hands_on_no_part_of_what_others_post(device: Device, posts:
     assert reference.first_difference(repaired, expected) is None
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize(("posts", "place", "dtype", "exclusive"), list(torn_posts()))
 def test_a_look_back_takes_no_part_of_what_others_post(
     device: Device, posts: Posts, place: str, dtype: str, exclusive: bool
@@ -1055,6 +1066,7 @@ def run_strip(
     return got
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("operator", ["sum", "product"])
 @pytest.mark.parametrize(("dtype", "span"), [("float32", SPAN), ("int32", 16 * PART)])
 @pytest.mark.parametrize("number", [1, 2, 4, 7, 8])
