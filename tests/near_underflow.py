@@ -16,13 +16,13 @@ RUN, BLOCK, TILE = 16, 256, 4096
 
 KINDS = (
     "element", "r", "h1", "h2", "h4", "h8", "last h of a tile", "p", "last p of a tile", "total", "c", "c of a span",
-    "s", "s + c", "(s + c) + p", "q", "result",
+    "s", "s + c", "(s + c) + p", "q", "result", "first p", "first q",
 )  # fmt: skip
 """What alone is out of range. ``h1`` is Hillis-Steele's value after the step of stride 1. "Last ... of a tile" is what
 only the next tile uses, "c of a span" what only the next span does; "total" is the last p of a first tile, and what its
-last result is but for rounding."""
+last result is but for rounding. So are "first p" and "first q", in the third and the fourth block."""
 
-KINDS_IN_BLOCKS = ("r", "h1", "h2", "h4", "h8", "result")
+KINDS_IN_BLOCKS = ("r", "h1", "h2", "h4", "h8", "result", "first p", "first q")
 """Those of slices of less than a tile."""
 
 Exponents = NDArray[np.int64]
@@ -186,6 +186,8 @@ def near_underflow(kind: str, dtype: str, count: int) -> NDArray[Any]:
 def in_few_blocks(kind: str, dtype: str, count: int, length: int) -> NDArray[Any]:
     """Return a part of such slices that begins shortly before the block with what is out of range, or leads to it."""
     x = near_underflow(kind, dtype, count)
+    if kind.startswith("first"):
+        return np.ascontiguousarray(x[:, :length])
     events = np.argmax(np.abs(np.log2(np.abs(x))) > 5, axis=1)
     places = events[:, None] // BLOCK * BLOCK - (BLOCK - RUN) + np.arange(length)
     return np.take_along_axis(x, places % x.shape[1], axis=1)
@@ -215,18 +217,20 @@ def _mantissas(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> 
 def _straddling(kind: str, dtype: str, count: int, rng: np.random.Generator) -> NDArray[Any]:
     """Return slices in which the value is what the result before it is but for rounding, and the range ends between.
 
-    The slices begin with an exceptional tile, so that the second begins a span with an `s`; but not for a "total". The
-    last elements before the value bring the result next to a power of two; slices are kept in which the value is just
-    below it, and that power becomes the end of the range.
+    The slices begin with an exceptional tile, so that the second begins a span with an `s`; but not for what is in the
+    first tile. The last elements before the value bring the result next to a power of two; slices are kept in which the
+    value is just below it, and that power becomes the end of the range.
     """
     scale = _Scale(dtype)
-    places = {"total": TILE, "s + c": 2 * TILE, "(s + c) + p": TILE + 3 * BLOCK, "q": TILE + 3 * BLOCK + 5 * RUN}
+    in_block = 3 * BLOCK + 5 * RUN
+    places = {"total": TILE, "s + c": 2 * TILE, "(s + c) + p": TILE + 3 * BLOCK, "q": TILE + in_block}
+    places |= {"first p": 3 * BLOCK, "first q": in_block}
     end = places[kind]
     found: list[NDArray[Any]] = []
     while sum(map(len, found)) < count:
         exponents = np.zeros((100, end + 4000), np.int64)
         for row in exponents:
-            if kind != "total":
+            if end > TILE:
                 _begin_span(scale, row)
                 scale.put(row, 20 * RUN, -scale.high)
             scale.put(row, 21 * RUN, scale.half)
@@ -265,7 +269,7 @@ def _value_and_result(x: NDArray[Any], end: int, kind: str) -> tuple[NDArray[Any
     """Return what the canonical order has for the last tile's value, and for the result before element `end`."""
     accumulator = np.dtype("float32" if x.dtype == np.float16 else x.dtype)
     numbers = x.astype(accumulator)
-    before = 0 if kind == "total" else TILE
+    before = 0 if end <= TILE else TILE
     s = np.multiply.reduce(numbers[:, :before], axis=1)
     r = np.multiply.accumulate(numbers[:, before:end].reshape(len(x), -1, RUN), axis=2)[:, :, -1]
     runs = r.shape[1]
@@ -277,7 +281,7 @@ def _value_and_result(x: NDArray[Any], end: int, kind: str) -> tuple[NDArray[Any
     p = np.multiply.accumulate(h[:, :, 15], axis=1)
     block, run = divmod(runs - 1, 16)
     result = s if block == 0 else s * p[:, block - 1]
-    value = result * h[:, block, run] if kind == "q" else s * p[:, block]
+    value = result * h[:, block, run] if kind.endswith("q") else s * p[:, block]
     result = result if run == 0 else result * h[:, block, run - 1]
     return value, result * r[:, -1]
 

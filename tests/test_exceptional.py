@@ -129,6 +129,8 @@ def test_behind_what_absorbs_in_blocks(
     for length, often in product((40, 256, 520, 1024), (0.003, 0.1)):
         x = strewn_with_classes((120, length), operator, dtype, often)
         check_scan(device, x, operator, 1)
+        shifted = Layout.packed(x.shape, 1)  # float16 by others
+        check_scan(device, x, operator, 1, source=shifted, target=shifted)
         check_scan(device, x, operator, 1, exclusive=True, reverse=True)
 
 

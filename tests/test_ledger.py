@@ -97,6 +97,9 @@ def cases() -> list[Case]:
         found += [Case(f"{name} strips", scan(name, (320, 512), 0))]
         found += [Case(f"{name} blocks", scan(name, (336, 96), 1))]
         found += [Case(f"{name} blocks of longer slices", scan(name, (14, 600), 1))]
+        if by_name(name).itemsize >= 4:
+            shifted = replace(scan(name, (64, 1024), 1), input_offset=1, output_offset=1)
+            found += [Case(f"{name} blocks of elements", shifted)]
         found += [Case(f"{name} blocks backwards", backwards(name, (336, 96)))]
         if name in ("uint8", "float16"):
             unaligned = Case(f"{name} unaligned strips", scan(name, (320, 513), 0), sectors=False)

@@ -117,7 +117,7 @@ def test_a_whole_problem_that_fits_is_one_window() -> None:
         ((5, 257), 1, ["scan_rows"]),
         ((1000, 257), 1, ["scan_blocks"]),
         ((1001, 512), 1, ["scan_blocks"]),
-        ((1001, 513), 1, ["scan_rows"]),  # four are whole vectors, and three have room
+        ((1001, 513), 1, ["scan_blocks"]),  # by element: four are whole vectors, and three have room
         ((1002, 1022), 1, ["scan_blocks"]),
         ((5, 2048), 1, ["scan_blocks"]),
         ((1000, 2052), 1, ["scan_rows"]),
@@ -175,14 +175,26 @@ def test_tuning_says_how_few_columns_are_worth_tiles_of_strips() -> None:
 
 
 @pytest.mark.parametrize(
-    ("offset", "length", "kernel"), [(0, 100, "scan_blocks"), (0, 7, "scan_blocks"), (1, 100, "scan_slices")]
+    ("offset", "length", "dtype", "expected"),
+    [
+        (0, 100, "float32", "vectors"),
+        (0, 7, "float32", "vectors"),
+        (1, 100, "float32", "elements"),
+        (3, 7, "float64", "elements"),
+        (0, 1023, "int64", "elements"),
+        (1, 100, "float16", "scan_slices"),
+        (0, 1023, "uint8", "scan_rows"),
+    ],
 )
-def test_decreasing_scans_take_blocks_where_increasing_ones_do(offset: int, length: int, kernel: str) -> None:
-    layout = Layout.packed((4096, length), offset)
+def test_decreasing_scans_take_blocks_where_increasing_ones_do(
+    offset: int, length: int, dtype: str, expected: str
+) -> None:
+    """By vectors or, where these do not fit, by elements of at least a word."""
+    layout = Layout.packed((2**14, length), offset)
     for reverse in (False, True):
-        problem = scan_problem(by_name("float32"), Operator.SUM, layout, layout, 1, ScanOptions(reverse=reverse))
-        (one,) = plan_problem(problem, Limits()).passes
-        assert one.pipeline.kernel == kernel
+        problem = scan_problem(by_name(dtype), Operator.SUM, layout, layout, 1, ScanOptions(reverse=reverse))
+        (one,) = plan_problem(problem, Limits(float64=True)).passes
+        assert dict(one.pipeline.slots).get("units", one.pipeline.kernel) == expected
         assert dict(one.pipeline.constants).get("decreasing", reverse) == reverse
 
 

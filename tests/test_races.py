@@ -76,11 +76,12 @@ SHAPES = {
     "bands": (2 * TILE + 40, 1024),
     "blocks": (50, 90),
     "long_blocks": (5, 600),
+    "elements": (129, 513),  # one by one, of blocks
     "short": (300, 9),
     "unaligned": (2 * TILE + 40, 83),
 }
 """Of a scan for each way; "withheld" is a look-back some of whose workgroups keep what they have to themselves."""
-OF_BLOCKS = ("blocks", "long_blocks", "short")
+OF_BLOCKS = ("blocks", "long_blocks", "elements", "short")
 """The ways of which scan_blocks is the kernel."""
 WITHHELD = {"withheld": 2, "withheld_strips": 1000}
 """Of how many workgroups about one does that; the first always does."""
@@ -89,6 +90,7 @@ FIRST = {
     "withheld_strips": "scan_strip_lookback",
     "short": "scan_blocks",
     "long_blocks": "scan_blocks",
+    "elements": "scan_blocks",
     "unaligned": "scan_strips",
 }
 KERNELS = {

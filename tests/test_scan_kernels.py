@@ -60,6 +60,39 @@ def test_blocks(device: Device, element: dtypes.ElementType, monkeypatch: pytest
     check_scan(device, numbers((2**16 // 40 + 3, 40), element.dtype), "sum", 1)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8"])
+@pytest.mark.usefixtures("fresh_plans")
+def test_blocks_and_slices_that_are_left_over(device: Device, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scans, "_ENOUGH_FOR_A_REST", 0)
+    monkeypatch.setattr(scans, "_MANY_SHORT_ELEMENTS", 0)
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
+    for length, (operator, exclusive, reverse) in product((3, 17, 241, 257, 305, 511), VARIANTS):
+        x = numbers((2 * 16 + 7, length), dtype, operator)
+        check_scan(device, x, operator, 1, exclusive=exclusive, reverse=reverse)
+    layout = Layout.packed((39, 241))
+    problem = scan_problem(dtypes.by_name(dtype), Operator.SUM, layout, layout, axis=1)
+    passes = plan_problem(problem, device.limits).passes
+    assert [one.pipeline.kernel for one in passes] == ["scan_blocks", "scan_rows"]
+
+
+@pytest.mark.combinations
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64", "float64"])
+def test_blocks_that_begin_anywhere(device: Device, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By element: of slices that are no whole vectors together, or that begin inside one."""
+    monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
+    longest = 1024 if np.dtype(dtype).itemsize == 8 else 2048
+    for length in (1, 3, 16, 17, 100, 256, 257, 513, 1000, longest - 1, longest):
+        for number, (operator, exclusive, reverse) in enumerate(VARIANTS):
+            x = numbers((2**16 // length + 3, length), dtype, operator)
+            near, far = Layout.packed(x.shape, 1 + number % 3), Layout.packed(x.shape, 1)
+            order = {"exclusive": exclusive, "reverse": reverse}
+            check_scan(device, x, operator, 1, source=near, target=far, **order)
+        check_scan(device, x, "sum", 1, source=far, target=far)  # in place
+        check_scan(device, x, "sum", 1, source=far, target=far, monotone=True)
+    monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=2**14))
+    check_scan(device, numbers((2**16 // 601 + 3, 601), dtype), "sum", 1)
+
+
 @pytest.mark.combinations
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8"])
 @pytest.mark.parametrize("kernel", KERNELS)

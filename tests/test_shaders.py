@@ -46,6 +46,7 @@ SLOTS = {
     "tile": "runs",
     "run": "written",
     "stage": "words",
+    "units": "vectors",
     "vector": "words",
 }
 

@@ -130,6 +130,9 @@ class TestDecisions:
             assert question.takes(value, value)
             assert not question.takes(question.beyond(value), value)
             assert plans[0] != plans[1], value
+            nbytes = 4 * (tunes._SOFTWARE_ELEMENTS if question.software else tunes._ELEMENTS)  # of both buffers
+            for one in (*plans[0].passes, *plans[1].passes):
+                assert all(part.end <= nbytes for part in (one.input, one.output) if part), value
 
     def test_every_threshold_has_a_question(self) -> None:
         assert {question.threshold for question in QUESTIONS} == {field.name for field in fields(Tuning)}

@@ -1,13 +1,14 @@
-// Scans slices of at most 2048 elements that follow each other in memory without gaps. A slice is a single tile, and a
-// workgroup takes as many as its invocations have runs for.
+// Scans slices of a tile or less that follow each other in memory without gaps. A workgroup takes as many as its
+// invocations have runs for.
 //
-// For GPUs. Neighbours read and write neighbouring vectors of 16 bytes, which go through workgroup memory, <stage>.
+// For GPUs. Neighbours read and write neighbours, vectors of 16 bytes or elements (<units>), which go through workgroup
+// memory (<stage>).
 // An invocation has a run of a slice, or, of slices of at most 16 elements, as many as are a run in all.
 // Of decreasing scans it is turned around on the way: the last slice comes first, its last element in front. Uniforms
 // are those of an increasing one.
 // Grid: workgroups of `lanes` invocations.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state (unused). What a workgroup takes begins and ends at
-// multiples of 16 bytes.
+// units.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes, single, several, decreasing.
 // Bytes moved: each element is read once and written once, exceptional slices too.
 
@@ -23,8 +24,7 @@
 #import "lib/order/two_steps.wgsl"
 #import "lib/memory/input_bits.wgsl"
 #import <stage>
-#import "lib/memory/fetch_quads.wgsl"
-#import "lib/memory/ordered_vectors.wgsl"
+#import <units>
 #import "lib/order/left_fold.wgsl"
 
 // Whether slices have at most 16 elements: they are left folds, and need no others' totals.
@@ -113,11 +113,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         return;
     }
     let slices = min(params.count - first, together);
-    let vectors = ((slices * params.length) << input_log2_bits) >> 7u;
+    let units = units_of(slices * params.length, input_log2_bits);
     let place = place_of(first);
-    let input = place.input >> (7u - input_log2_bits);
-    let output = place.output >> (7u - output_log2_bits);
-    load_vectors(lane, input, vectors);
+    load_units(lane, units_of(place.input, input_log2_bits), units);
     atomicStore(&exceptional[lane % 128u], 0u);
     workgroupBarrier();
     if (single) {
@@ -127,5 +125,5 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         scan_runs(lane, slices);
     }
     workgroupBarrier();
-    store_vectors(lane, output, vectors);
+    store_units(lane, units_of(place.output, output_log2_bits), units);
 }

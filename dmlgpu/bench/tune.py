@@ -89,7 +89,7 @@ QUESTIONS: Sequence[Question] = (
         False,
         (64, 128, 256, 512, 1024),
         False,
-        lambda value, _: _scan_of(Layout((_ELEMENTS // value, value), (value + 1, 1))),
+        lambda value, _: _scan_of(Layout((_ELEMENTS // (value + 1), value), (value + 1, 1))),
     ),
     Question(
         "packed_slice",

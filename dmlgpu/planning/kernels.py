@@ -82,8 +82,9 @@ ACCESS: Final = {
     "cells of unaligned words": Access("packed", {"cells": "unaligned"}, (3, 4)),
     "cells of unaligned halves": Access("packed", {"cells": "unaligned_halves"}, (4,)),
     "cells of pairs": Access("pairs", {"cells": "pairs"}, range(3, 7)),
-    "stage of words": Access("quads", {"stage": "words"}, (5, 6)),
-    "stage of packed words": Access("quads", {"stage": "packed"}, (3, 4)),
+    "stage of words": Access("quads", {"stage": "words", "units": "vectors"}, (5, 6)),
+    "stage of packed words": Access("quads", {"stage": "packed", "units": "vectors"}, (3, 4)),
+    "stage of elements": Access("words", {"stage": "words", "units": "elements"}, (5, 6)),
     "fours of pairs": Access("pairs", {"fours": "pairs"}, (4,)),
     "fours of quads": Access("quads", {"fours": "quads"}, (5, 6)),
     "fours of words": Access("words", {"fours": "words"}, (4, 5, 6)),
@@ -514,6 +515,8 @@ def block_slices(work: Work) -> int:
     lanes, length = work.constants["lanes"], work.length
     if work.constants["single"]:
         return lanes * (RUN // length)
+    if work.slots["units"] == "elements":
+        return lanes // ceil_div(length, RUN)
     whole = QUAD_BYTES // math.gcd(length << work.constants["input_log2_bits"] >> 3, QUAD_BYTES)
     return lanes // ceil_div(length, RUN) // whole * whole
 
@@ -521,8 +524,10 @@ def block_slices(work: Work) -> int:
 def _block_steps(work: Work) -> int:
     if work.constants["single"]:
         return RUN
-    # A run, the totals that Hillis-Steele looks at, and those of the blocks before the last one.
-    return RUN + 7 + ceil_div(work.length, _BLOCK) + (work.folds - 1) * work.length
+    # A run, the totals that Hillis-Steele looks at, and those of the blocks before the last one. A left fold, and the
+    # classes of a run twice and of those before it.
+    again = work.length + 2 * RUN + work.length // RUN
+    return RUN + 7 + ceil_div(work.length, _BLOCK) + (work.folds - 1) * again
 
 
 TABLE: Final[Mapping[str, Kernel]] = {
@@ -535,8 +540,8 @@ TABLE: Final[Mapping[str, Kernel]] = {
         rule=lambda w: not w.constants["runs"] or (w.slots["run_access"] == "quads" and w.slots["run"] == "written"),
     ),
     "scan_blocks": Kernel(
-        slots=(*_TENSORS, "stage", "run"),
-        accesses=("stage of words", "stage of packed words"),
+        slots=(*_TENSORS, "stage", "units", "run"),
+        accesses=("stage of words", "stage of packed words", "stage of elements"),
         pieces={"element": (*_EXACT, *_FLOATS), "run": ("written",)},
         constants={**_SCAN, "lanes": (64, 128, 256), "single": _BOOL, "several": _BOOL, "decreasing": _BOOL},
         workgroups=lambda w: ceil_div(w.count, block_slices(w)),

@@ -179,10 +179,13 @@ def _stretch(work: Work) -> int:
     return min(work.count, block_slices(work)) * work.length
 
 
-def _vectors(work: Work) -> Iterator[tuple[int, int]]:
-    return (
-        (0, lane * _in_quad(work)) for lane in range(min(work.constants["lanes"], _stretch(work) // _in_quad(work)))
-    )
+def _units_of_blocks(work: Work) -> Iterator[tuple[int, int]]:
+    apart = _in_unit_of_blocks(work)
+    return ((0, lane * apart) for lane in range(min(work.constants["lanes"], _stretch(work) // apart)))
+
+
+def _in_unit_of_blocks(work: Work) -> int:
+    return 1 if work.slots["units"] == "elements" else _in_quad(work)
 
 
 def _in_quad(work: Work) -> int:
@@ -424,8 +427,8 @@ _ROWS: Final[Mapping[str, _Entry]] = {
     ),
     "scan_blocks": _Entry(
         lanes=lambda w: w.constants["lanes"],
-        starts=_vectors,
-        ahead=lambda w: _in_quad(w) * ceil_div(_stretch(w) // _in_quad(w), w.constants["lanes"]),
+        starts=_units_of_blocks,
+        ahead=lambda w: _in_unit_of_blocks(w) * ceil_div(_stretch(w) // _in_unit_of_blocks(w), w.constants["lanes"]),
         span=_stretch,
     ),
     "scan_slices": _Entry(

@@ -62,6 +62,9 @@ _MANY_SHORT_ELEMENTS = 2**16
 """From as many on, slices of a single run are worth a pipeline that knows their length, and packed slices another pass
 over the last few."""
 
+_ENOUGH_FOR_A_REST = 2**20
+"""The same where there is a way without a rest: by element, or with a workgroup each."""
+
 _INFINITIES: Final = {2: 0x7C00, 4: 0x7F800000, 8: 0x7FF00000}
 """The word that holds the sign, by bytes of an element."""
 
@@ -113,7 +116,7 @@ class ScanPlanner(Planner):
             For tests: about one in so many workgroups that others wait for takes its time and then keeps what it has to
             itself, as if it had been stopped; 0 for none.
         """
-        length, along = self.problem.axis.size, self.chunks[-1]
+        length, along, is_asked_for = self.problem.axis.size, self.chunks[-1], kernel is not None
         if along < length and along % TILE:
             kernel, self.why = "slices", f"windows of {along} elements end inside a tile: an invocation a slice"
         elif kernel is None:
@@ -137,7 +140,7 @@ class ScanPlanner(Planner):
             if bands is not None:
                 self.why += f"; they are neighbours in memory and far in all, so bands of {bands.width} columns"
                 return bands.passes(self)
-            if along >= length and self._are_blocks():
+            if along >= length and (length <= _BLOCK or not is_asked_for) and self._are_blocks():
                 return self._blocks()
             return self._short() if along >= length and length <= RUN else self._slices()
         if kernel == "rows":
@@ -151,7 +154,8 @@ class ScanPlanner(Planner):
         problem, length = self.problem, self.problem.axis.size
         is_many = problem.slices * length >= _MANY_SHORT_ELEMENTS
         together = RUN // math.gcd(length, RUN)
-        if self._is_decreasing or not (is_many and self._policy.packs(problem) and self._is_packed(together)):
+        is_packed = self._policy.packs(problem) and self._is_packed(together, QUAD_BYTES)
+        if self._is_decreasing or not (is_many and is_packed):
             self.why = f"slices of {counted(length, 'element')} are a single run of at most {RUN}: an invocation each"
             for bound in self.windows(self.chunks):
                 yield self._short_pass(bound, length if is_many else 0)
@@ -165,19 +169,32 @@ class ScanPlanner(Planner):
         """Yield passes over packed slices, of which a workgroup takes as many as it has invocations for."""
         length = self.problem.axis.size
         self.why = (
-            f"slices of {length} elements without gaps in memory: a workgroup reads and writes many in the order of "
-            "memory"
+            f"slices of {length} elements without gaps in memory: a workgroup reads and writes as many as it has room "
+            "for, in the order of memory"
         )
         constants = {"lanes": self._lanes_of_blocks, "single": int(length <= RUN), "several": int(length > _BLOCK)}
         constants["decreasing"] = int(self._is_decreasing)
-        access = "stage of packed words" if self.problem.element.itemsize < _WORD_BYTES else "stage of words"
-        yield from self._packed("scan_blocks", access, self._whole_vectors, constants)
+        if self._are_blocks_of_vectors():
+            access = "stage of packed words" if self.problem.element.itemsize < _WORD_BYTES else "stage of words"
+            yield from self._packed("scan_blocks", access, self._whole_vectors, constants)
+        else:
+            yield from self._packed("scan_blocks", "stage of elements", 1, constants)
 
     def _are_blocks(self) -> bool:
+        """Whether a workgroup takes several packed slices: by vectors, or where these do not fit by element."""
+        problem, length = self.problem, self.problem.axis.size
+        is_by_element = problem.element.itemsize >= _WORD_BYTES and problem.slices * length >= _MANY_SHORT_ELEMENTS
+        has_room = length <= RUN * self._lanes_of_blocks
+        by_element = is_by_element and has_room and self._is_packed(1, problem.element.itemsize)
+        return self._policy.blocks(problem) and (by_element or self._are_blocks_of_vectors())
+
+    def _are_blocks_of_vectors(self) -> bool:
         together, slices, length = self._whole_vectors, self.problem.slices, self.problem.axis.size
-        is_worth_a_rest = slices % together == 0 or slices * length >= _MANY_SHORT_ELEMENTS
+        is_narrow_block = self.problem.element.itemsize < _WORD_BYTES and length <= _BLOCK
+        enough = _MANY_SHORT_ELEMENTS if is_narrow_block else _ENOUGH_FOR_A_REST
+        is_worth_a_rest = slices % together == 0 or slices * length >= enough
         has_room = length <= RUN or together * ceil_div(length, RUN) <= self._lanes_of_blocks
-        return self._policy.blocks(self.problem) and has_room and is_worth_a_rest and self._is_packed(together)
+        return has_room and is_worth_a_rest and self._is_packed(together, QUAD_BYTES)
 
     @property
     def _lanes_of_blocks(self) -> int:
@@ -224,8 +241,11 @@ class ScanPlanner(Planner):
         """How far a slice without gaps reaches back in memory from its first element in traversal order."""
         return self.problem.axis.size - 1 if self._is_decreasing else 0
 
-    def _is_packed(self, together: int) -> bool:
-        """Whether at least so many slices follow each other in memory without gaps, each in either direction."""
+    def _is_packed(self, together: int, nbytes: int) -> bool:
+        """Whether at least so many slices follow each other without gaps, each in either direction.
+
+        And begin at a multiple of so many bytes.
+        """
         problem, length = self.problem, self.problem.axis.size
         strides = [(d.input_stride, d.output_stride) for d in (*problem.batch, problem.axis)]
         step = -1 if self._is_decreasing else 1
@@ -233,7 +253,7 @@ class ScanPlanner(Planner):
         return (
             strides == [(length, length), (step, step)]
             and min(self.chunks[0], problem.slices) >= together
-            and all(start * problem.element.itemsize % QUAD_BYTES == 0 for start in starts)
+            and all(start * problem.element.itemsize % nbytes == 0 for start in starts)
         )
 
     def _slices(self) -> Iterator[Pass]:

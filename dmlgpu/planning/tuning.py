@@ -21,8 +21,8 @@ class Tuning:
     short_slice : int
         Slices up to this length are scanned by an invocation each: a workgroup's lanes would be mostly idle.
     packed_slice : int
-        Slices up to this length that follow each other without gaps are scanned several by a workgroup, by way of its
-        memory. Longer ones nearly fill a workgroup each.
+        Of slices up to this length that follow each other without gaps, a workgroup scans as many as it has room for,
+        by way of its memory. Longer ones fill most of a workgroup each.
     many_slices : int
         As many slices side by side fill a GPU with an invocation each, and their memory accesses coalesce.
     many_rows : int

@@ -94,6 +94,18 @@ def _scan_shapes(itemsize: int) -> Iterator[_Shape]:
         yield (length,), (_LIMITS.binding_bytes // itemsize // rows,), 0
 
 
+def _shifted(itemsize: int) -> Iterator[tuple[Layout, Layout, bool]]:
+    """Yield slices without gaps that begin inside a vector, of a run, of a block and of more."""
+    for length in (9, 129, 513):
+        sizes = (2**16 // length + 1, length)
+        first = Layout.packed(sizes, 1)
+        end = first.extent[1]
+        yield first, first, False
+        yield first, first, True
+        yield first, Layout.packed(sizes, _LIMITS.offset_alignment * end + 1), True
+        yield first, Layout.packed(sizes, end + (end * itemsize % _LIMITS.offset_alignment == 0)), True
+
+
 def _arithmetic() -> Iterator[tuple[ElementType, Operator, Precision]]:
     for element, operator in product(ELEMENT_TYPES, (Operator.SUM, Operator.PRODUCT)):
         yield element, operator, Precision.DEFAULT
@@ -110,6 +122,14 @@ def _of_scans() -> Iterator[PipelineKey]:
                     )
                     plan = plan_problem(problem, replace(_LIMITS, float64=float64), one_buffer=one_buffer)
                     yield from (one.pipeline for one in plan.passes)
+
+        for (source, target, one_buffer), reverse in product(_shifted(element.itemsize), (False, True)):
+            problem = scan_problem(
+                element, operator, source, target, 1, ScanOptions(reverse=reverse, precision=precision)
+            )
+            for float64 in _floats(element):
+                plan = plan_problem(problem, replace(_LIMITS, float64=float64), one_buffer=one_buffer)
+                yield from (one.pipeline for one in plan.passes)
 
 
 def _directions(sizes: tuple[int, ...], strides: tuple[int, ...], axis: int) -> tuple[bool, ...]:
@@ -128,6 +148,11 @@ def _of_maxima() -> Iterator[PipelineKey]:
                 )
                 plan = plan_problem(problem.maxima, _LIMITS, one_buffer=True)
                 yield from (one.pipeline for one in plan.passes)
+        for (packed, _, _), reverse in product(_shifted(element.itemsize), (False, True)):
+            problem = scan_problem(
+                element, Operator.SUM, packed, packed, 1, ScanOptions(reverse=reverse, monotone=True)
+            )
+            yield from (one.pipeline for one in plan_problem(problem.maxima, _LIMITS, one_buffer=True).passes)
 
 
 def _of_totals() -> Iterator[PipelineKey]:

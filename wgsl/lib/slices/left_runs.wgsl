@@ -1,14 +1,13 @@
-// Exceptional slices that are in workgroup memory, of several runs, each with an invocation. Needs <stage>,
+// Exceptional slices that are in workgroup memory, of more than 16 runs, each with an invocation. Needs <stage>,
 // lib/order/left_fold.wgsl and an array `shelves` with a place for each run.
 
 // How many runs of each slice are a left fold: of those behind only classes count.
-var<workgroup> left: array<u32, 128>;
+var<workgroup> left: array<u32, 16>;
 
 // Stores run `number` of a slice if that is to be a left fold: the first invocation all runs up to the one behind which
 // only classes count, each other one its own behind these. Element by element, from workgroup memory, so that what is
 // rare takes few registers. `shelf` is where the slice's runs begin on the shelf that is free.
 fn store_left(is_left: bool, slice: u32, number: u32, shelf: u32, place: u32, count: u32) {
-    least = 0u;
     if (is_left) {
         var total = class_of(load_one(place));
         for (var m = 1u; m < count; m += 1u) {

@@ -73,15 +73,22 @@ fn store_run(place: u32, stride: u32, count: u32, run: Run) {
     }
 }
 
-fn load_one(place: u32) -> Accumulator {
+fn bits_left(place: u32) -> vec2<u32> {
     let word = place << (input_log2_bits - 5u);
-    var bits = vec2<u32>(stage[on_stage(word)], 0u);
     if (input_log2_bits > 5u) {
-        bits.y = stage[on_stage(word + 1u)];
+        return vec2<u32>(stage[on_stage(word)], stage[on_stage(word + 1u)]);
     }
-    return decode(bits);
+    return vec2<u32>(stage[on_stage(word)], 0u);
+}
+
+fn leave_bits(place: u32, bits: vec2<u32>) {
+    leave_words(place << (output_log2_bits - 5u), 1u << (output_log2_bits - 5u), bits.xyxy);
+}
+
+fn load_one(place: u32) -> Accumulator {
+    return decode(bits_left(place));
 }
 
 fn store_one(place: u32, value: Accumulator) {
-    leave_words(place << (output_log2_bits - 5u), 1u << (output_log2_bits - 5u), encode(value).xyxy);
+    leave_bits(place, encode(value));
 }

@@ -1,11 +1,16 @@
-// Vectors of 16 bytes on their way into workgroup memory, where they lie in traversal order, and back: of decreasing
-// scans turned around, the last one first, with its last element in front. Needs <stage> and
-// lib/memory/fetch_quads.wgsl.
+// Slot <units>: vectors of 16 bytes on their way into workgroup memory, where they lie in traversal order, and back: of
+// decreasing scans turned around, the last one first, with its last element in front. Needs <stage>.
+
+#import "lib/memory/fetch_quads.wgsl"
 
 // So many invocations that their runs take 8 KiB.
 override lanes: u32 = 128u;
 // Whether scans are decreasing.
 override decreasing: bool = false;
+
+fn units_of(elements: u32, log2_bits: u32) -> u32 {
+    return elements >> (7u - log2_bits);
+}
 
 // The most slices of so many elements whose runs are no more than the invocations, and that are whole vectors together.
 fn slices_together(length: u32) -> u32 {
@@ -43,7 +48,7 @@ fn leave_in_order(number: u32, vectors: u32, vector: vec4<u32>) {
 }
 
 // Leaves `vectors` in workgroup memory.
-fn load_vectors(lane: u32, first: u32, vectors: u32) {
+fn load_units(lane: u32, first: u32, vectors: u32) {
     let read = fetch_quads(lane, lanes, first, vectors);
     leave_in_order(lane, vectors, read[0]);
     if (input_log2_bits > 3u) {
@@ -61,7 +66,7 @@ fn load_vectors(lane: u32, first: u32, vectors: u32) {
     }
 }
 
-fn store_vectors(lane: u32, first: u32, vectors: u32) {
+fn store_units(lane: u32, first: u32, vectors: u32) {
     for (var vector = lane; vector < vectors; vector += lanes) {
         set_output_unit(first + place_in_order(vector, vectors), in_order(vector_left(vector)));
     }
