@@ -471,7 +471,8 @@ def _block(
     placement: Placement = PACKED,
 ) -> Case:
     """Return a case of slices along the last axis, in any order."""
-    case = own_scan(family, dtype, operator, shape, 1, "slices", exclusive=exclusive, placement=placement)
+    kernel = "slices" if shape[1] <= 256 else "auto"
+    case = own_scan(family, dtype, operator, shape, 1, kernel, exclusive=exclusive, placement=placement)
     return replace(case, reverse=reverse)
 
 
