@@ -355,9 +355,9 @@ def test_the_documentation_has_the_parts_that_ci_takes() -> None:
     assert f"the suite on the first device, with {of_suite} of the tests" in readme
     assert f"the next commit with the next {of_suite.partition(' ')[2]}" in readme
     assert f"`make test` with {of_suite} of the tests of many alike combinations" in development
-    assert races == {"24"}
-    assert "and one of 24 parts of the race checks" in readme
-    assert "and one of 24 parts of the race checks (`tests/test_races.py`)" in development
+    assert races == {"32"}
+    assert "and one of 32 parts of the race checks" in readme
+    assert "and one of 32 parts of the race checks (`tests/test_races.py`)" in development
     assert f"CI runs it on {words[part['matrix']]} of the cases" in portability
     assert part["matrix"] == part["verify-mesa25"]
     assert part["test-browser"] == part["test-dawn-mesa25"]

@@ -48,6 +48,8 @@ def execute(desc: Description, array: NDArray[Any], *, device: Device | str | in
         If `desc` is no description or `array` no NumPy array.
     DeviceMemoryError
         If a tensor is larger than a buffer of the device can be.
+    DeviceLostError
+        If the device was destroyed, or its driver gave it up.
 
     Examples
     --------

@@ -88,7 +88,7 @@ class Figures:
     lane_bytes : int
         What an invocation loads of the input before it uses any of it.
     workgroup_bytes : int
-        What all invocations of a workgroup load so: no more than its share of all elements.
+        What those invocations of a workgroup load so that have any: no more than its share of all elements.
     serial_links : int
         The most elements and scratch values that one invocation goes through one after the other, with those that it
         waits for in others of its workgroup.
@@ -491,7 +491,8 @@ def figures_of(one: Pass) -> Figures:
         read, written = read + of_elements[0], written + of_elements[1]
         itemsize = 1 << work.constants["input_log2_bits"] >> 3
         lane_bytes = row.ahead(work) * itemsize
-        workgroup_bytes = min(row.lanes(work) * lane_bytes, one.elements * itemsize // workgroups)
+        lanes = min(row.lanes(work), sum(1 for _ in row.starts(work)))
+        workgroup_bytes = min(lanes * lane_bytes, one.elements * itemsize // workgroups)
         sectors = _sectors(one)
         if not row.writes(work):
             sectors = (sectors[0], None)

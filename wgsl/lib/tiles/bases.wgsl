@@ -105,11 +105,11 @@ fn find_bases(lane: u32, slice: u32, first: u32) {
     if (lane == 0u) {
         var found = atomicLoad(&suspect);
         var after = after_tiles;
-        after.last = tile_accumulator(slice, params.tiles - 1u, TILE_END);
         if (found != NO_TILE) {
             after = carry_into(slice, first, found);
-        } else if (first > 0u) {
-            found = params.tiles;
+        } else {
+            after.last = tile_accumulator(slice, params.tiles - 1u, TILE_END);
+            found = select(NO_TILE, params.tiles, first > 0u);
         }
         store_carry(carry_after_word(slice), after);
         set_state_word(slice_word(slice) + SUSPECT, found);
