@@ -426,6 +426,8 @@ def _blocks() -> Iterator[_Choice]:
                 yield _block(dtype, "sum", (48, length), exclusive, reverse, placement=placement), changes
             case = _block(dtype, "sum", (2**14 // length + 5, length), True, True)
             yield case, {**changes, "_MANY_SHORT_ELEMENTS": 0}
+        for slices, length in ((350, 47), (15, 129), (130, 131), (33, 513)):  # by element, where they have a word
+            yield _block(dtype, "sum", (slices, length)), {**changes, "_MANY_SHORT_ELEMENTS": 0}
         for n, length in enumerate((257, 304, 512, 1000, 1024, 2048)):
             exclusive, reverse = orders[(number + n) % 4]
             yield _block(dtype, _OPERATORS[n % 2], (48, length), exclusive, reverse), changes
