@@ -432,6 +432,8 @@ def _blocks() -> Iterator[_Choice]:
             exclusive, reverse = orders[(number + n) % 4]
             yield _block(dtype, _OPERATORS[n % 2], (48, length), exclusive, reverse), changes
         yield _block(dtype, "sum", (400, 40)), {**changes, "binding_bytes": 4096}
+    for length in (5, 100, 304):  # numbers that need both words, by vectors and backwards
+        yield _block("int64", "product", (32, length), reverse=True), changes
     for dtype, operator in product(("float32", "float16", "float64"), _OPERATORS):
         for length, (exclusive, reverse) in product((16, 17, 49, 256), orders):
             case = _block(dtype, operator, (640, length), exclusive, reverse, family="between")
