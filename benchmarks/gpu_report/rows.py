@@ -8,7 +8,7 @@ from dmlgpu.bench.rows import Row
 
 from ..ledger import SHAPES, TYPES
 
-__all__ = ["classes", "fitted", "groups", "peer_rows", "sizes"]
+__all__ = ["OTHERS", "classes", "fitted", "groups", "peer_rows", "sizes"]
 
 TABLE = (2**20, 64)
 """A table of a few columns, which GPUs read twice to touch whole sectors. No goal names it."""

@@ -213,7 +213,7 @@ def _explained(one: Pass, figures: Figures, profile: Profile) -> ExplainedPass:
         least_read_sectors=_least(read),
         write_sectors=_touched(written),
         least_write_sectors=_least(written),
-        bytes_in_flight=figures.workgroup_bytes * profile.resident(figures.lanes, figures.workgroups) // figures.lanes,
+        bytes_in_flight=figures.workgroup_bytes * profile.resident(figures.lanes, figures.workgroups),
         serial_links=figures.serial_links,
         first_time_only=one.only_clears,
     )

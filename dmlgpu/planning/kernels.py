@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..layout import ceil_div
 from .params import scalars
-from .windows import QUAD_BYTES, RUN, SPAN, TILE
+from .windows import BLOCK, QUAD_BYTES, RUN, SPAN, TILE
 
 if TYPE_CHECKING:
     from .dispatch import Pass
@@ -54,7 +54,6 @@ DEAR_ELEMENTS: Final = ("f64_words", "f32_compensated")
 """The pieces of elements whose combination takes dozens of operations."""
 _NEAR = 8
 """Elements in workgroup memory that count as one step: it is at hand in some ten cycles, other memory in hundreds."""
-_BLOCK = 256
 _MOST_PARTS = 8
 """Of a tile of floats, as MOST_PARTS of wgsl/lib/strips/posts.wgsl."""
 _TILES_TOGETHER = 8
@@ -340,7 +339,7 @@ def strip_lookback_slice_words(tiles: int, accumulator_words: int, is_exact: boo
         As of `lookback_slice_words`. Of integers, the parts of tiles count as tiles.
     """
     halves = 2 * accumulator_words
-    blocks = 0 if is_exact else halves * (TILE // _BLOCK + exclusive * _MOST_PARTS) * tiles
+    blocks = 0 if is_exact else halves * (TILE // BLOCK + exclusive * _MOST_PARTS) * tiles
     return 1 + blocks + halves * tiles + 2 * halves * _spans_of(tiles)
 
 
@@ -417,7 +416,7 @@ def _strip_total_steps(work: Work) -> int:
 
 def part_rows(lanes: int) -> int:
     """Return the rows of a workgroup's part of a strip that has so many invocations beside each other."""
-    return _BLOCK * RUN // lanes
+    return BLOCK * RUN // lanes
 
 
 def strip_parts(work: Work) -> int:
@@ -527,7 +526,7 @@ def _block_steps(work: Work) -> int:
     # A run, the totals that Hillis-Steele looks at, and those of the blocks before the last one. A left fold, and the
     # classes of a run twice and of those before it.
     again = work.length + 2 * RUN + work.length // RUN
-    return RUN + 7 + ceil_div(work.length, _BLOCK) + (work.folds - 1) * again
+    return RUN + 7 + ceil_div(work.length, BLOCK) + (work.folds - 1) * again
 
 
 TABLE: Final[Mapping[str, Kernel]] = {

@@ -33,7 +33,7 @@ from .kernels import (
     tile_slice_words,
     unit_elements,
 )
-from .windows import QUAD_BYTES, RUN, TILE
+from .windows import BLOCK, QUAD_BYTES, RUN, TILE
 
 __all__ = ["SECTOR_BYTES", "SUBGROUP", "Figures", "figures_of"]
 
@@ -43,7 +43,6 @@ SECTOR_BYTES = 32
 _WORD_BYTES = 4
 _VECTORS: Final = {"quads": QUAD_BYTES, "pairs": 2 * _WORD_BYTES}
 """The bytes of an access by the piece in <output>, where that is not a word."""
-_BLOCK = 256
 _FEW_SPANS = 4
 _FEW_STRIP_SPANS = 2
 """At which scan_lookback looks at first, and scan_strip_lookback."""
@@ -290,10 +289,10 @@ def _serial_tile_words(work: Work) -> tuple[int, int]:
 def _band_words(work: Work) -> tuple[int, int]:
     """Return the words of columns of floats: what the next block begins with, and the carry."""
     wide, first, length = work.accumulator_words, work.fields["first"], work.length
-    last = first + (length - 1) // _BLOCK * _BLOCK  # the element that the last block begins with
+    last = first + (length - 1) // BLOCK * BLOCK  # the element that the last block begins with
     goes_on, in_tiles, ends = last > 0, last >= TILE, (first + length) // TILE > first // TILE
     tile_ends = (first + length) % TILE == 0
-    unfinished = not tile_ends or length > _BLOCK
+    unfinished = not tile_ends or length > BLOCK
     read = 2 * wide + wide * goes_on + wide * (goes_on or ends) + 1 + (3 * wide + 1) * in_tiles
     written = 3 * wide + 2 + 3 * wide * ends + wide * unfinished
     return read * work.count, written * work.count
@@ -301,7 +300,7 @@ def _band_words(work: Work) -> tuple[int, int]:
 
 def _exact_band_words(work: Work) -> tuple[int, int]:
     row = QUAD_BYTES // 4 * work.groups
-    return row * (work.fields["first"] > 0 or work.length > _BLOCK), row
+    return row * (work.fields["first"] > 0 or work.length > BLOCK), row
 
 
 def _band_links(work: Work) -> int:
@@ -397,7 +396,7 @@ def _strip_lookback_words(work: Work) -> tuple[int, int]:
     cells = work.count // across * ceil_div(across, work.in_cell)
     number = np.arange(ceil_div(work.length, rows))
     of_tile = TILE // rows if is_float else 1
-    blocks = rows // _BLOCK * is_float
+    blocks = rows // BLOCK * is_float
     tile = number // of_tile
     # Of integers, windows begin with a span.
     tiles = tile + work.fields["first"] // TILE % RUN * is_float
@@ -491,7 +490,7 @@ def figures_of(one: Pass) -> Figures:
         read, written = read + of_elements[0], written + of_elements[1]
         itemsize = 1 << work.constants["input_log2_bits"] >> 3
         lane_bytes = row.ahead(work) * itemsize
-        lanes = min(row.lanes(work), sum(1 for _ in row.starts(work)))
+        lanes = len(list(islice(row.starts(work), row.lanes(work))))
         workgroup_bytes = min(lanes * lane_bytes, one.elements * itemsize // workgroups)
         sectors = _sectors(one)
         if not row.writes(work):

@@ -50,13 +50,13 @@ class Profile:
         return self.bandwidth * self.latency / self.processors
 
     def resident(self, lanes: int, workgroups: int) -> int:
-        """Return how many invocations of a dispatch there are at a time, of workgroups of `lanes` invocations."""
+        """Return how many workgroups of a dispatch there are at a time, each of `lanes` invocations."""
         if self.processors is None or self.processor_lanes is None:
-            return lanes * workgroups
+            return workgroups
         most = self.processor_lanes // lanes
         if self.processor_workgroups is not None:
             most = min(most, self.processor_workgroups)
-        return lanes * min(workgroups, self.processors * most)
+        return min(workgroups, self.processors * most)
 
 
 PROFILES: Final[Mapping[str, Profile]] = {

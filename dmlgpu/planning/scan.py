@@ -26,7 +26,7 @@ from .kernels import (
 )
 from .problem import Operator, Precision, ScanProblem, in_a_row, is_side_by_side
 from .software import policy_of
-from .windows import QUAD_BYTES, RUN, SPAN, TILE, Limits, Range, Window, windows
+from .windows import BLOCK, QUAD_BYTES, RUN, SPAN, TILE, Limits, Range, Window, windows
 
 __all__ = ["EVERYWHERE", "KERNELS", "ScanPlanner"]
 
@@ -55,7 +55,6 @@ _MAX_DEAR_TILES_TOGETHER = 2048
 _MAX_TILES_TOGETHER_ON_SOFTWARE = 128
 """The same on drivers that end loops after so many iterations, of which a tile takes 70, or 380 of float64 on words."""
 
-_BLOCK = 256
 _STAGE_BYTES = 8192
 """Of the elements of a workgroup of scan_blocks.wgsl."""
 _MANY_SHORT_ELEMENTS = 2**16
@@ -116,13 +115,12 @@ class ScanPlanner(Planner):
             For tests: about one in so many workgroups that others wait for takes its time and then keeps what it has to
             itself, as if it had been stopped; 0 for none.
         """
-        length, along, is_asked_for = self.problem.axis.size, self.chunks[-1], kernel is not None
+        length, along = self.problem.axis.size, self.chunks[-1]
+        may_be_blocks = length <= along and (kernel is None or (kernel == "slices" and length <= BLOCK))
         if along < length and along % TILE:
             kernel, self.why = "slices", f"windows of {along} elements end inside a tile: an invocation a slice"
         elif kernel is None:
             kernel, self.why = self._policy.kernel(self.problem, self.in_place)
-            if kernel == "rows" and along >= length and self._are_blocks():
-                return self._blocks()
         else:
             self.why = f"{kernel!r} was asked for"
         if kernel == "strips":
@@ -135,13 +133,14 @@ class ScanPlanner(Planner):
             if strips is not None:
                 return self._strip_lookback(strips, withhold_every)
             kernel, self.why = "rows", "strips do not serve these slices: a workgroup a slice"
+        access = self._access_of_blocks() if may_be_blocks and kernel in ("slices", "rows") else None
+        if access is not None:
+            return self._blocks(access)
         if kernel == "slices":
             bands = self._policy.bands(self.problem, self.chunks, self.in_place)
             if bands is not None:
                 self.why += f"; they are neighbours in memory and far in all, so bands of {bands.width} columns"
                 return bands.passes(self)
-            if along >= length and (length <= _BLOCK or not is_asked_for) and self._are_blocks():
-                return self._blocks()
             return self._short() if along >= length and length <= RUN else self._slices()
         if kernel == "rows":
             return self._rows()
@@ -165,36 +164,32 @@ class ScanPlanner(Planner):
         constants = {"slice_length": length, "runs": together * length // RUN, "lanes": lanes, "together": times}
         yield from self._packed("scan_short", "quads", together, constants)
 
-    def _blocks(self) -> Iterator[Pass]:
+    def _blocks(self, access: str) -> Iterator[Pass]:
         """Yield passes over packed slices, of which a workgroup takes as many as it has invocations for."""
         length = self.problem.axis.size
         self.why = (
             f"slices of {length} elements without gaps in memory: a workgroup reads and writes as many as it has room "
             "for, in the order of memory"
         )
-        constants = {"lanes": self._lanes_of_blocks, "single": int(length <= RUN), "several": int(length > _BLOCK)}
+        constants = {"lanes": self._lanes_of_blocks, "single": int(length <= RUN), "several": int(length > BLOCK)}
         constants["decreasing"] = int(self._is_decreasing)
-        if self._are_blocks_of_vectors():
-            access = "stage of packed words" if self.problem.element.itemsize < _WORD_BYTES else "stage of words"
-            yield from self._packed("scan_blocks", access, self._whole_vectors, constants)
-        else:
-            yield from self._packed("scan_blocks", "stage of elements", 1, constants)
+        together = 1 if access == "stage of elements" else self._whole_vectors
+        yield from self._packed("scan_blocks", access, together, constants)
 
-    def _are_blocks(self) -> bool:
-        """Whether a workgroup takes several packed slices: by vectors, or where these do not fit by element."""
-        problem, length = self.problem, self.problem.axis.size
-        is_by_element = problem.element.itemsize >= _WORD_BYTES and problem.slices * length >= _MANY_SHORT_ELEMENTS
-        has_room = length <= RUN * self._lanes_of_blocks
-        by_element = is_by_element and has_room and self._is_packed(1, problem.element.itemsize)
-        return self._policy.blocks(problem) and (by_element or self._are_blocks_of_vectors())
-
-    def _are_blocks_of_vectors(self) -> bool:
-        together, slices, length = self._whole_vectors, self.problem.slices, self.problem.axis.size
-        is_narrow_block = self.problem.element.itemsize < _WORD_BYTES and length <= _BLOCK
-        enough = _MANY_SHORT_ELEMENTS if is_narrow_block else _ENOUGH_FOR_A_REST
-        is_worth_a_rest = slices % together == 0 or slices * length >= enough
-        has_room = length <= RUN or together * ceil_div(length, RUN) <= self._lanes_of_blocks
-        return has_room and is_worth_a_rest and self._is_packed(together, QUAD_BYTES)
+    def _access_of_blocks(self) -> str | None:
+        """Return how a workgroup reads packed slices: by vectors, by element where these do not fit, or not at all."""
+        problem, lanes, together = self.problem, self._lanes_of_blocks, self._whole_vectors
+        length, is_narrow = problem.axis.size, problem.element.itemsize < _WORD_BYTES
+        if not self._policy.blocks(problem):
+            return None
+        elements = problem.slices * length
+        enough = _MANY_SHORT_ELEMENTS if is_narrow and length <= BLOCK else _ENOUGH_FOR_A_REST
+        is_worth_a_rest = problem.slices % together == 0 or elements >= enough
+        has_room = length <= RUN or together * ceil_div(length, RUN) <= lanes
+        if has_room and is_worth_a_rest and self._is_packed(together, QUAD_BYTES):
+            return "stage of packed words" if is_narrow else "stage of words"
+        is_enough = not is_narrow and elements >= _MANY_SHORT_ELEMENTS and length <= RUN * lanes
+        return "stage of elements" if is_enough and self._is_packed(1, problem.element.itemsize) else None
 
     @property
     def _lanes_of_blocks(self) -> int:

@@ -17,6 +17,7 @@ from .problem import Dimension
 from .tuning import DEFAULTS, Tuning
 
 __all__ = [
+    "BLOCK",
     "MAX_BINDING_BYTES",
     "MAX_WINDOWS",
     "MIN_BINDING_BYTES",
@@ -34,9 +35,9 @@ __all__ = [
     "windows",
 ]
 
-RUN, TILE, SPAN = 16, 4096, 65_536
-"""Elements of a run, a tile and a span of the canonical order: where the axis is cut, whole ones keep the carried state
-small."""
+RUN, BLOCK, TILE, SPAN = 16, 256, 4096, 65_536
+"""Elements of a run, a block, a tile and a span of the canonical order: where the axis is cut, whole ones keep the
+carried state small."""
 
 QUAD_BYTES = 16
 """Bytes of a vector of four words, which neighbours in memory are read and written by."""

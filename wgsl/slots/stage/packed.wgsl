@@ -76,15 +76,14 @@ fn store_run(place: u32, stride: u32, count: u32, run: Run) {
     }
 }
 
-fn bits_left(bit: u32) -> u32 {
-    return extractBits(atomicLoad(&stage[on_stage(bit >> 5u)]), bit & 31u, 1u << input_log2_bits);
+// The element at `place`.
+fn bits_left(place: u32) -> vec2<u32> {
+    let bit = place << input_log2_bits;
+    let word = atomicLoad(&stage[on_stage(bit >> 5u)]);
+    return vec2<u32>(extractBits(word, bit & 31u, 1u << input_log2_bits), 0u);
 }
 
-fn load_one(place: u32) -> Accumulator {
-    return decode(vec2<u32>(bits_left(place << input_log2_bits), 0u));
-}
-
-fn store_one(place: u32, value: Accumulator) {
+fn leave_bits(place: u32, bits: vec2<u32>) {
     let bit = place << output_log2_bits;
-    change_word(bit >> 5u, bit & 31u, 1u << output_log2_bits, bits_left(bit) ^ encode(value).x);
+    change_word(bit >> 5u, bit & 31u, 1u << output_log2_bits, bits_left(place).x ^ bits.x);
 }

@@ -73,6 +73,7 @@ fn store_run(place: u32, stride: u32, count: u32, run: Run) {
     }
 }
 
+// The element at `place`.
 fn bits_left(place: u32) -> vec2<u32> {
     let word = place << (input_log2_bits - 5u);
     if (input_log2_bits > 5u) {
@@ -83,12 +84,4 @@ fn bits_left(place: u32) -> vec2<u32> {
 
 fn leave_bits(place: u32, bits: vec2<u32>) {
     leave_words(place << (output_log2_bits - 5u), 1u << (output_log2_bits - 5u), bits.xyxy);
-}
-
-fn load_one(place: u32) -> Accumulator {
-    return decode(bits_left(place));
-}
-
-fn store_one(place: u32, value: Accumulator) {
-    leave_bits(place, encode(value));
 }
