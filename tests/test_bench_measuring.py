@@ -106,6 +106,9 @@ class TestClock:
         clock = Clock(device)
         copied, scanned = ([clock.seconds(one) for _ in range(2)] for one in (copy, work))
         assert len(copied) == len(scanned) == 2
+        each = clock.each(work)
+        assert len(each) == (len(plan.passes) if clock.kind == "gpu" else 0)
+        assert all(seconds > 0 for seconds in each)
         out = np.zeros_like(x)
         device.download(target, 0, out)
         np.testing.assert_array_equal(out, np.cumsum(x, dtype=np.int32))

@@ -15,14 +15,18 @@ import pytest
 
 from benchmarks.gpu_report import __main__ as command
 from benchmarks.gpu_report import page, sections
-from benchmarks.gpu_report.rows import OTHERS, classes, fitted, groups, peer_rows, sizes
+from benchmarks.gpu_report.kernels import compared, ways
+from benchmarks.gpu_report.rows import OTHERS, classes, fitted, groups, kernel_rows, peer_rows, sizes
 from benchmarks.ledger import SHAPES, TYPES
 from benchmarks.peers import resident
 from benchmarks.peers.calls import MissingPeerError
 from dmlgpu import reference
+from dmlgpu.bench.clock import Clock
 from dmlgpu.bench.rows import Row
 from dmlgpu.bench.runner import Runner
 from dmlgpu.bench.workloads import Data
+from dmlgpu.planning.software import policy_of
+from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,6 +46,15 @@ ROW = {
     "size": bool,
 }
 FAILED = {"name": TEXT, "error": TEXT}
+NUMBER_OR_NONE = (int, float, type(None))
+WAY = {
+    "kernel": TEXT,
+    "seconds": NUMBER_OR_NONE,
+    "times_chosen": NUMBER_OR_NONE,
+    "dispatches": [{"kernel": TEXT, "seconds": NUMBER_OR_NONE}],
+    "difference": ANY_TEXT,
+    "failed": ANY_TEXT,
+}
 FOUND = {
     "verify": {
         "passed": bool,
@@ -69,6 +82,7 @@ FOUND = {
             }
         ],
     },
+    "kernels": {"clock": TEXT, "planned": int, "rows": [{"name": TEXT, "kernels": [WAY]}]},
     "peers": {"planned": int, "rows": [dict], "missing": dict, "versions": dict},
 }
 REPORT = {
@@ -140,7 +154,7 @@ class TestReport:
         assert status == 0
         check_report(content)
         assert content["finished"] is True
-        assert list(content["sections"]) == ["verify", "rows", "tune", "peers"]
+        assert list(content["sections"]) == ["verify", "rows", "tune", "kernels", "peers"]
         header, found = content["header"], {name: one["found"] for name, one in content["sections"].items()}
         assert header["device"]["summary"] == device.summary
         assert header["options"]["most_elements"] == command.most_elements(device.description.is_software, 1)
@@ -156,7 +170,13 @@ class TestReport:
         assert out == ""
         assert f"  rows: 0 of {found['rows']['planned']}: " in err
         assert err.count("  wrote ") == 2
-        for title in ("The reference's bits", "Rows against a copy", "What tuning would change", "Other libraries"):
+        for title in (
+            "The reference's bits",
+            "Rows against a copy",
+            "What tuning would change",
+            "The same rows",
+            "Other libraries",
+        ):
             assert f"\n## {title}" in text
         assert ("**A software device.**" in text) == device.description.is_software
         assert f"| {first['class'] or first['name']}" in text
@@ -261,7 +281,7 @@ class TestReport:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            (("--sections", "rows,speed"), "there is no section 'speed'; there are verify, rows, tune, peers"),
+            (("--sections", "rows,speed"), "there is no section 'speed'; there are verify, rows, tune, kernels, peers"),
             (("--seconds", "0"), "--seconds is 0: give a number above 0"),
             (("--seconds", "nan"), "--seconds is nan: give a number above 0"),
             (("--device", "frob"), "device 'frob' is in no adapter's summary"),
@@ -313,6 +333,77 @@ class TestRows:
         assert command.most_elements(True, 1000) == 2**22
         assert command.most_elements(False, command.SECONDS / 5) == 2**25
         assert command.most_elements(True, 1e-9) == 2**12
+
+
+class TestKernels:
+    """The same rows by other kernels."""
+
+    GPU = Limits(software=False)
+
+    def test_each_way_is_another_plan(self) -> None:
+        for row in kernel_rows(2**28):
+            found = ways(row, self.GPU)
+            assert next(iter(found)) == "chosen"
+            assert {*found} - {"chosen"} <= {*policy_of(self.GPU).kernels}
+            assert len({*found.values()}) == len(found)
+        many = ways(Row("sum", "float32", (4096, 4096), 0), self.GPU)
+        assert {"rows", "slices"} <= {*many} <= {"chosen", *policy_of(self.GPU).kernels}
+
+    def test_what_an_invocation_would_do_alone_is_left_out(self) -> None:
+        assert "slices" in ways(Row("sum", "float32", (2**9, 2**12), 1), self.GPU)
+        assert "slices" not in ways(Row("sum", "float32", (2**24,), 0), self.GPU)
+
+    def test_there_is_nothing_to_look_back_for_in_one_tile(self) -> None:
+        assert "lookback" in ways(Row("sum", "float32", (512, 4097), 1), self.GPU)
+        assert "lookback" not in ways(Row("sum", "float32", (512, 4096), 1), self.GPU)
+
+    def test_rows_of_all_classes_once(self) -> None:
+        rows = kernel_rows(2**28)
+        assert max(row.elements for row in rows) == 2**24
+        assert len(rows) == len({*rows})
+        assert {row.type for row in rows} == {"float32"}
+        assert all(row.elements <= 2**16 for row in kernel_rows(2**16))
+
+    def test_the_ways_of_a_row(self, device: Device) -> None:
+        clock, row = Clock(device), Row("sum", "float32", (2, 5000), 1)
+        (found,) = compared(device, [row], clock)
+        assert found["name"] == row.name
+        assert [way["kernel"] for way in found["kernels"]] == [*ways(row, device.limits)]
+        chosen = found["kernels"][0]
+        assert chosen["times_chosen"] == 1
+        for way in found["kernels"]:
+            check(way, WAY)
+            assert (way["difference"], way["failed"]) == (None, None)
+            assert way["seconds"] > 0
+            assert way["dispatches"]
+            assert all((part["seconds"] is not None) == (clock.kind == "gpu") for part in way["dispatches"])
+
+    def test_wrong_bits_and_failures_are_told(
+        self, tmp_path: Path, device: Device, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rows = [Row("sum", "float32", (64,), 0), Row("sum", "float32", (65,), 0)]
+        monkeypatch.setattr(sections, "kernel_rows", lambda most: rows)
+        differences = iter(["[5]: 1 against 2", RuntimeError("no\nmemory")])
+
+        def different(*_: object) -> str:
+            found = next(differences)
+            if isinstance(found, str):
+                return found
+            raise found
+
+        monkeypatch.setattr(reference, "first_difference", different)
+        monkeypatch.setattr(
+            "benchmarks.gpu_report.kernels.ways", lambda row, limits: {"chosen": ways(row, limits)["chosen"]}
+        )
+        status, content, text = report(tmp_path, device, "--sections", "kernels", "--seconds", "60")
+        assert status == 1
+        check_report(content)
+        first, second = (row["kernels"][0] for row in content["sections"]["kernels"]["found"]["rows"])
+        assert (first["difference"], first["failed"]) == ("[5]: 1 against 2", None)
+        assert (second["difference"], second["failed"]) == (None, "RuntimeError: no memory")
+        assert second["seconds"] is None
+        assert "**WRONG**: [5]: 1 against 2 |" in text
+        assert "**WRONG**: RuntimeError: no memory |" in text
 
 
 class Events:

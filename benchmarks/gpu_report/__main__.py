@@ -8,6 +8,7 @@ verify   the default cases of ``dmlgpu verify``
 rows     the problem classes of ``benchmarks.ledger``, and sizes from 2^20 to 2^28: each against a copy, and what the
          ledger says that it moves
 tune     what ``dmlgpu tune`` would decide, and gain; nothing is kept
+kernels  the classes of float32 with every kernel that plans ever take, in turn, dispatch by dispatch
 peers    CuPy and PyTorch on the same GPU, if they are installed
 
 Every row is saved as it finishes, so that Ctrl-C keeps what there is. A section that fails is written with its error.

@@ -15,6 +15,8 @@ __all__ = ["is_wrong", "markdown"]
 Found = Mapping[str, Any]
 GOAL = 0.9
 """The share of a copy's speed that every row should reach on a GPU."""
+_FASTER = 0.95
+"""Another kernel is clearly faster where it takes less than so much of the chosen one's time."""
 
 
 def is_wrong(content: Found) -> bool:
@@ -23,6 +25,9 @@ def is_wrong(content: Found) -> bool:
     if any(section["error"] for section in sections.values()):
         return True
     verdict, rows = _found(content, "verify"), _found(content, "rows")
+    ways = (way for row in _found(content, "kernels").get("rows", ()) for way in row["kernels"])
+    if any(way["difference"] or way["failed"] for way in ways):
+        return True
     cases = bool(verdict) and bool(verdict["differences"] or any(one["passed"] is False for one in verdict["probes"]))
     return cases or any(row["difference"] for row in rows.get("rows", ())) or bool(rows.get("failed"))
 
@@ -81,6 +86,10 @@ def _summary(content: Found) -> Iterator[str]:
     changed = [one for one in decisions if one["chosen"] != one["default"]]
     if decisions:
         yield f"tune would change {len(changed)} of {len(decisions)} thresholds"
+    ways = [row["kernels"] for row in _found(content, "kernels").get("rows", ())]
+    if ways:
+        slower = sum(any((one["times_chosen"] or 1) < _FASTER for one in each) for each in ways)
+        yield f"another kernel is clearly faster for {slower} of {len(ways)} rows"
     peers = _found(content, "peers")
     if peers:
         measured = [name for name in peers["versions"] if name != "dmlgpu-resident"]
@@ -181,6 +190,32 @@ def _tune(found: Found) -> list[str]:
     ]
 
 
+_KERNEL_NOTES = """\
+`of chosen` is the time of the row by that of the plan's own choice, measured in turn. Each dispatch is measured alone,
+too. Ways that would have an invocation go through more than 131,072 elements are left out."""
+
+
+def _kernels(found: Found) -> list[str]:
+    def cells(row: Found, way: Found) -> list[str]:
+        bits = way["failed"] or way["difference"]
+        each = [part["seconds"] for part in way["dispatches"]]
+        return [
+            row["name"],
+            way["kernel"],
+            "" if way["seconds"] is None else f"{1e3 * way['seconds']:.4g}",
+            _number(way["times_chosen"]),
+            ", ".join(dict.fromkeys(part["kernel"] for part in way["dispatches"])),
+            "" if None in each else " + ".join(f"{1e3 * seconds:.3g}" for seconds in each),
+            "same" if bits is None else f"**WRONG**: {bits}",
+        ]
+
+    lines = [_KERNEL_NOTES, f"Times are ms, by the {'device' if found['clock'] == 'gpu' else 'host'}'s clock.", ""]
+    if (missing := found["planned"] - len(found["rows"])) > 0:
+        lines += [f"{missing} of {found['planned']} rows were not begun: the time was over.", ""]
+    heads = "row", "way", "ms", "of chosen", "kernels", "ms of each", "bits"
+    return lines + _table(heads, [cells(row, way) for row in found["rows"] for way in row["kernels"]])
+
+
 def _peers(found: Found) -> list[str]:
     lines = [f"- {name} is left out: {reason}" for name, reason in found["missing"].items()]
     lines += [f"- {name}: {version or 'unknown version'}" for name, version in found["versions"].items()]
@@ -208,11 +243,13 @@ _SECTIONS: Mapping[str, Callable[[Found], list[str]]] = {
     "verify": _verify,
     "rows": _rows,
     "tune": _tune,
+    "kernels": _kernels,
     "peers": _peers,
 }
 _TITLES = {
     "verify": "The reference's bits",
     "rows": "Rows against a copy, and what the ledger says",
     "tune": "What tuning would change",
+    "kernels": "The same rows by other kernels",
     "peers": "Other libraries on the same GPU",
 }

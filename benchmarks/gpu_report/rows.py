@@ -8,7 +8,7 @@ from dmlgpu.bench.rows import Row
 
 from ..ledger import SHAPES, TYPES
 
-__all__ = ["OTHERS", "classes", "fitted", "groups", "peer_rows", "sizes"]
+__all__ = ["OTHERS", "classes", "fitted", "groups", "kernel_rows", "peer_rows", "sizes"]
 
 TABLE = (2**20, 64)
 """A table of a few columns, which GPUs read twice to touch whole sectors. No goal names it."""
@@ -19,6 +19,8 @@ STEP = 2
 SIZES = 5
 _LATE = 2**26
 """Rows of more elements come last: their references take the host longest."""
+_OF_KERNELS = 2**24
+"""Elements of rows that are measured with every kernel: more tell little more about which is the fastest."""
 
 
 def fitted(shape: Sequence[int], most: int) -> tuple[int, ...]:
@@ -73,6 +75,14 @@ def groups(most: int) -> list[list[Row]]:
         found[kind, elements]
         for kind, elements in sorted(found, key=lambda key: (key[1] > _LATE, TYPES.index(key[0]), key[1]))
     ]
+
+
+def kernel_rows(most: int) -> list[Row]:
+    """Return the rows that are measured with every kernel: float32 of all classes, none of them large."""
+    found = {
+        Row("sum", "float32", fitted(shape, min(most, _OF_KERNELS)), axis): None for shape, axis in (*SHAPES, *OTHERS)
+    }
+    return [*found]
 
 
 def peer_rows(most: int) -> list[Row]:

@@ -22,7 +22,8 @@ from dmlgpu.runtime.device import Device
 
 from ..peers.resident import RESIDENT
 from ..peers.team import Team, environment
-from .rows import classes, groups, peer_rows, sizes
+from .kernels import compared
+from .rows import classes, groups, kernel_rows, peer_rows, sizes
 
 __all__ = ["SECTIONS", "Section", "Task"]
 
@@ -160,6 +161,20 @@ def _tune(task: Task) -> Steps:
         yield found
 
 
+def _kernels(task: Task) -> Steps:
+    begun = time.monotonic()
+    clock = Clock(task.device)
+    planned = kernel_rows(task.most)
+    rows: list[Found] = []
+    found: Found = {"clock": clock.kind, "planned": len(planned), "rows": rows}
+    task.say("every kernel")
+    for row in compared(task.device, planned, clock):
+        rows.append(row)
+        yield found
+        if time.monotonic() - begun > task.seconds:
+            return
+
+
 def _peers(task: Task) -> Steps:
     """Measure other libraries in turn with this one, data staying on the GPU."""
     begun = time.monotonic()
@@ -220,5 +235,6 @@ SECTIONS: Mapping[str, Section] = {
     "verify": Section(_verify, 3),
     "rows": Section(_rows, 6),
     "tune": Section(_tune, 1),
+    "kernels": Section(_kernels, 1),
     "peers": Section(_peers, 1),
 }
