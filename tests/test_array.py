@@ -6,6 +6,7 @@ import asyncio
 import copy
 import pickle
 import re
+from collections import UserList, deque
 from typing import Any
 
 import numpy as np
@@ -430,6 +431,10 @@ MASKED = np.ma.masked_array([3, 4], [False, True])
         ([1, np.ma.masked_array(3, True)], r"x\[1\]"),
         ([[1.0, 2.0], [3.0, np.ma.masked_array(3.0, True)]], r"x\[1\]\[1\]"),
         ([1, 2, MASKED], r"x\[2\]"),
+        (deque([MASKED, [1, 2]]), r"x\[0\]"),
+        (UserList([[1, 2], UserList([3, np.ma.masked])]), r"x\[1\]\[1\]"),
+        ([[1, 2], deque([MASKED])], r"x\[1\]\[0\]"),
+        (deque([1.0, np.ma.masked]), r"x\[1\]"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Warning. converting a masked element:UserWarning")

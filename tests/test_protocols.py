@@ -104,6 +104,55 @@ def test_rounding(device: dmlgpu.Device) -> None:
     assert np.round(dmlgpu.asarray([3, 4], device)).tolist() == [3, 4]
 
 
+ACCUMULATED = ["?", "i1", "u1", "i2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"]
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply], ids=["add", "multiply"])
+@pytest.mark.parametrize("kind", ACCUMULATED)
+def test_accumulate_of_ufuncs(device: dmlgpu.Device, ufunc: np.ufunc, kind: str) -> None:
+    x = np.array([[100, 100, 2], [3, 4, 0]]).astype(kind)
+    there = dmlgpu.asarray(x, device)
+    for axis in (0, 1, -1):
+        expected = ufunc.accumulate(x, axis)
+        found = ufunc.accumulate(there, axis)
+        assert found.dtype == expected.dtype
+        assert bits(found.numpy()) == bits(expected)
+    assert bits(ufunc.accumulate(there).numpy()) == bits(ufunc.accumulate(x))
+    assert ufunc.accumulate(there, dtype=np.float64).dtype == np.float64
+    expected = np.zeros(x.shape, x.dtype if kind != "?" else np.int64)
+    out = dmlgpu.asarray(expected, device)
+    assert ufunc.accumulate(there, 1, out=out) is out
+    assert bits(out.numpy()) == bits(ufunc.accumulate(x, 1, out=expected))
+
+
+def test_ufuncs_that_round(device: dmlgpu.Device) -> None:
+    x = np.array([-2.5, -0.4, 0.5, 1.5, np.nan, -np.inf], np.float32)
+    there = dmlgpu.asarray(x, device)
+    for ufunc in (np.rint, np.trunc):
+        out = dmlgpu.asarray(np.zeros_like(x), device)
+        assert bits(ufunc(there).numpy()) == bits(ufunc(x))
+        assert ufunc(there, out=out) is out
+        assert bits(out.numpy()) == bits(ufunc(x))
+    integers = dmlgpu.asarray(np.array([3, -4]), device)
+    assert np.trunc(integers).dtype == np.trunc(np.array([3])).dtype == np.int64
+    with pytest.raises(ArrayTypeError, match=r"^numpy\.rint would make floats of int64.*: use numpy\.round$"):
+        np.rint(integers)
+
+
+def test_arguments_of_ufuncs(device: dmlgpu.Device) -> None:
+    there = dmlgpu.asarray(X, device)
+    with pytest.raises(ArrayTypeError, match=r"^numpy\.rint takes no where for a DeviceArray, only out: leave it out"):
+        np.rint(there, where=X > 0)
+    with pytest.raises(ArrayTypeError, match=r"^numpy\.trunc takes no (dtype|order) and no (dtype|order) for a .*them"):
+        np.trunc(there, dtype="f8", order="F")
+    with pytest.raises(AxisError, match=r"^axis 7 is out of range"):
+        np.add.accumulate(there, 7)
+    for x in (X, [1.0, 2.0]):
+        for call in (np.rint, np.trunc, np.add.accumulate):
+            with pytest.raises((ArrayTypeError, AxisError), match=r"^out is of type DeviceArray while x is no"):
+                call(x, out=there)  # type: ignore[operator]
+
+
 REFUSED: list[Callable[[Any], Any]] = [
     np.sum,
     np.diff,
@@ -114,8 +163,10 @@ REFUSED: list[Callable[[Any], Any]] = [
     lambda x: np.concatenate([x, x]),
     lambda x: np.where(X > 0, X, x),
     lambda x: np.add(x, 1),
-    np.add.accumulate,
-    np.rint,
+    lambda x: np.add(X, x),
+    np.add.reduce,
+    np.maximum.accumulate,
+    np.floor,
 ]
 
 

@@ -15,7 +15,7 @@ from ..errors import ArgumentError, ArrayTypeError, DmlGpuError, SharedMemoryErr
 from ..layout import Layout, check_sizes
 from ..lazy import resolve_device
 from .host import host_array
-from .protocols import READ_BACK, call_numpy_function
+from .protocols import READ_BACK, call_numpy_function, call_numpy_ufunc
 from .tensors import Tensor, download, download_async, packed, upload
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ class DeviceArray:
     Made by `asarray` and by the functions of this package, never called directly. The operations below make views or
     work on the device; nothing is read back but by `numpy`, `numpy_async`, `tolist`, `item`, a repr (a few elements)
     and what calls ``__array__`` or ``__dlpack__``, such as ``numpy.asarray(array)``. NumPy's cumsum, cumprod,
-    cumulative_sum, cumulative_prod and round run on the device, with its bits; its other functions are refused. Views
+    cumulative_sum, cumulative_prod, round, rint, trunc, add.accumulate and multiply.accumulate run on the device, with
+    its bits; its other functions are refused. Views
     share the memory of the array they come from. There are no arithmetic, comparisons, hashes and assignment to
     elements: compute with the array that `numpy` returns, and write through ``out=`` of a function.
 
@@ -410,9 +411,9 @@ class DeviceArray:
                 "what .numpy() returns"
             ) from error
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> NoReturn:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         # Without this NumPy's operators would read the array back, unasked.
-        raise ArrayTypeError(f"numpy.{ufunc.__name__} does not work on a DeviceArray: {READ_BACK}")
+        return call_numpy_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]

@@ -41,7 +41,7 @@ def host_array(x: ArrayLike, argument: str = "x") -> NDArray[Any]:
         If there is no memory for the array.
     """
     _refuse_masked(x, argument)
-    nested = isinstance(x, list | tuple)
+    nested = _is_nest(x)
     if nested:
         _refuse_masked_members(x, argument)
     try:
@@ -93,6 +93,14 @@ def _speaks_dlpack_only(x: Any) -> bool:
     return hasattr(kind, "__dlpack__") and not any(hasattr(kind, way) for way in ways)
 
 
+def _is_nest(x: Any) -> bool:
+    """Whether NumPy makes an array of an object's members: lists, tuples and other sequences, such as a deque."""
+    if isinstance(x, list | tuple):
+        return True
+    others = (str, bytes, bytearray, memoryview)
+    return isinstance(x, Sequence) and not isinstance(x, others) and not hasattr(type(x), "__array__")
+
+
 def _refuse_masked(x: ArrayLike, argument: str) -> None:
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         masked = int(np.count_nonzero(np.ma.getmaskarray(x)))
@@ -103,7 +111,7 @@ def _refuse_masked(x: ArrayLike, argument: str) -> None:
 
 
 def _refuse_masked_members(x: Any, argument: str, *, numbers: bool = False) -> None:
-    """Refuse lists and tuples with masked arrays in them at any depth, whose masks `numpy.asarray` would drop.
+    """Refuse sequences with masked arrays in them at any depth, whose masks `numpy.asarray` would drop.
 
     Of what begins with a number no member has dimensions. Only with `numbers` is it looked at member by member, which
     takes as long as to make an array of it.
@@ -119,13 +127,18 @@ def _refuse_masked_members(x: Any, argument: str, *, numbers: bool = False) -> N
             if all(issubclass(kind, _NUMBERS) for kind in firsts):
                 return
         for i, part in enumerate(x):
-            if isinstance(part, list | tuple):
+            if _is_nest(part):
                 if part and (numbers or not isinstance(part[0], _NUMBERS)):
                     look(part, f"{name}[{i}]", depth + 1)
             elif isinstance(part, np.ma.MaskedArray):
                 _refuse_masked(part, f"{name}[{i}]")
 
-    look(x, argument, 1)
+    try:
+        look(x, argument, 1)
+    except DmlGpuError:
+        raise
+    except Exception:  # a sequence's own, such as of a class that fails: NumPy meets it again, and says it
+        return
 
 
 def _no_array(x: ArrayLike, argument: str, error: Exception) -> DmlGpuError:

@@ -13,7 +13,7 @@ from ..arguments import integer
 from ..errors import ArgumentError, ArrayTypeError, shown
 from .host import host_array
 
-__all__ = ["READ_BACK", "call_numpy_function"]
+__all__ = ["READ_BACK", "call_numpy_function", "call_numpy_ufunc"]
 
 READ_BACK = "read the elements back with .numpy() first"
 
@@ -40,6 +40,65 @@ def call_numpy_function(function: Callable[..., Any], args: Sequence[Any], kwarg
             "cumulative_sum, cumulative_prod and round of numpy run on the device"
         )
     return ours(*args, **kwargs)
+
+
+def call_numpy_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Do what a ufunc of NumPy, or one of its methods, means for arguments of which one is a DeviceArray.
+
+    Parameters
+    ----------
+    ufunc, method, inputs, kwargs
+        As ``__array_ufunc__`` is given them.
+
+    Raises
+    ------
+    ArrayTypeError
+        If it does not run on a device, or not with these arguments.
+    """
+    called = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    ours = _ufuncs().get((ufunc, method))
+    if ours is None:
+        raise ArrayTypeError(
+            f"numpy.{called} does not work on a DeviceArray: {READ_BACK}; numpy's add.accumulate, multiply.accumulate, "
+            "rint and trunc run on the device"
+        )
+    taken, allowed = dict(kwargs), _UFUNC_ARGUMENTS[method]
+    if unknown := [name for name in taken if name not in allowed]:
+        raise ArrayTypeError(
+            f"numpy.{called} takes no {' and no '.join(unknown)} for a DeviceArray, only {', '.join(allowed)}: leave "
+            f"{'it' if len(unknown) == 1 else 'them'} out, or {READ_BACK}"
+        )
+    if "out" in taken:
+        (taken["out"],) = taken["out"]  # NumPy gives a tuple, one for each result
+    return ours(*inputs, **taken)
+
+
+_UFUNC_ARGUMENTS: Mapping[str, Sequence[str]] = {"__call__": ("out",), "accumulate": ("axis", "dtype", "out")}
+
+
+@cache
+def _ufuncs() -> dict[tuple[np.ufunc, str], Callable[..., Any]]:
+    """Return what stands for NumPy's ufuncs, by method."""
+    from .functions import cumulative_prod, cumulative_sum, round
+
+    def rint(x: Any, out: Any = None) -> Any:
+        kind = getattr(x, "dtype", None)
+        if isinstance(kind, np.dtype) and kind.kind != "f":
+            raise ArrayTypeError(
+                f"numpy.rint would make floats of {kind}, whose elements are integers: use numpy.round"
+            )
+        return round(x, out=out)
+
+    return {
+        (np.add, "accumulate"): lambda x, axis=0, dtype=None, out=None: cumulative_sum(
+            x, axis=axis, dtype=dtype, out=out
+        ),
+        (np.multiply, "accumulate"): lambda x, axis=0, dtype=None, out=None: cumulative_prod(
+            x, axis=axis, dtype=dtype, out=out
+        ),
+        (np.rint, "__call__"): rint,
+        (np.trunc, "__call__"): lambda x, out=None: round(x, mode="toward_zero", out=out),
+    }
 
 
 @cache
