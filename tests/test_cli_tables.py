@@ -23,7 +23,7 @@ from dmlgpu.cli import csv_files, csv_numbers, csv_text, numerals
 from dmlgpu.cli.console import CommandError
 from dmlgpu.cli.csv_files import read_table, write_table
 from dmlgpu.cli.raw_files import reading
-from dmlgpu.cli.summary import statistics, summarize
+from dmlgpu.cli.summary import describe, statistics, summarize
 from dmlgpu.cli.table import Column, Dialect, Table, array_table
 
 from .cli_runner import bits
@@ -865,6 +865,7 @@ class TestSummary:
 
     def test_tables(self) -> None:
         table = Table((Column("day", ["x", "y"]), Column("rain", np.array([0.25, np.nan]))), True)
+        assert describe(table) == "2 rows of 2 columns, 1 of them kept as it is"
         assert summarize("cumsum of a.csv", table, "a device").splitlines() == [
             "cumsum of a.csv: 2 rows of 2 columns",
             "on a device",

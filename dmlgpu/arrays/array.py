@@ -64,9 +64,9 @@ class DeviceArray:
     work on the device; nothing is read back but by `numpy`, `numpy_async`, `tolist`, `item`, a repr (a few elements)
     and what calls ``__array__`` or ``__dlpack__``, such as ``numpy.asarray(array)``. NumPy's cumsum, cumprod,
     cumulative_sum, cumulative_prod, round, rint, trunc, add.accumulate and multiply.accumulate run on the device, with
-    its bits; its other functions are refused. Views
-    share the memory of the array they come from. There are no arithmetic, comparisons, hashes and assignment to
-    elements: compute with the array that `numpy` returns, and write through ``out=`` of a function.
+    its bits; its other functions are refused. Views share the memory of the array they come from. There are no
+    arithmetic, comparisons, hashes and assignment to elements: compute with the array that `numpy` returns, and write
+    through ``out=`` of a function.
 
     A DeviceArray can be used as a context manager, which releases it at the end.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import counted
 from .console import columns, one_line
 from .npz_files import Archive
-from .table import Table
+from .table import Table, size_of_table
 
 __all__ = ["Statistics", "describe", "statistics", "summarize"]
 
@@ -55,11 +55,11 @@ def statistics(array: NDArray[Any]) -> Statistics:
 
 
 def describe(result: NDArray[Any] | Table | Archive) -> str:
-    """Return the type and shape of a result, as in 'float32 (4, 3)'."""
+    """Return the type and shape of a result, as in 'float32 (4, 3)', or the size of a table."""
     if isinstance(result, Archive):
         return counted(len(result.arrays), "array")
     if isinstance(result, Table):
-        return f"{counted(result.rows, 'row')} of {counted(len(result.columns), 'column')}"
+        return size_of_table(result.rows, len(result.columns), len(result.columns) - len(result.numeric))
     return f"{result.dtype} {result.shape}"
 
 
@@ -75,7 +75,10 @@ def summarize(title: str, result: NDArray[Any] | Table | Archive, device: str) -
     device : str
         The adapter that computed it.
     """
-    lines = [f"{title}: {describe(result)}", f"on {device}", ""]
+    size = describe(result)
+    if isinstance(result, Table):
+        size = size_of_table(result.rows, len(result.columns), 0)  # those that are kept are named below
+    lines = [f"{title}: {size}", f"on {device}", ""]
     if isinstance(result, Table):
         cells = [["column", "type", "first", "last", "min", "max", "NaN"]]
         kept = []

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import counted
 from .console import CommandError
 
-__all__ = ["Column", "Dialect", "Table", "array_table", "chosen_columns"]
+__all__ = ["Column", "Dialect", "Table", "array_table", "chosen_columns", "size_of_table"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,18 @@ class Column:
     def is_text(self) -> bool:
         """Whether it is kept, and text."""
         return isinstance(self.cells, list) or (self.numbers is None and str(self.cells.type) == "string")
+
+
+def size_of_table(rows: int, columns: int, kept: int) -> str:
+    """Say how large a table is, and how many of its columns are no numbers to process.
+
+    Examples
+    --------
+    >>> size_of_table(3, 1, 0), size_of_table(1, 4, 2)
+    ('3 rows of 1 column', '1 row of 4 columns, 2 of them kept as they are')
+    """
+    size = f"{counted(rows, 'row')} of {counted(columns, 'column')}"
+    return f"{size}, {kept} of them kept as {'it is' if kept == 1 else 'they are'}" if kept else size
 
 
 @dataclass(frozen=True)

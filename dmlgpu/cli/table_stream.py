@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow
 
-from ..errors import counted
 from ..planning.windows import TILE
 from .console import Progress, note
 from .pipeline import reading_ahead, writing_behind
@@ -21,6 +20,7 @@ from .raw_files import RawFile
 from .records import SLOT, Keeper, Output
 from .replacement import continuing, replacing
 from .stream import Task, writing
+from .table import size_of_table
 
 __all__ = ["Blocks", "Cells", "Place", "Sink", "Text", "Writer", "stream_table", "stream_text"]
 
@@ -160,7 +160,7 @@ def stream_text(source: AbstractContextManager[Text], target: Path, task: Task, 
 
 
 def _described(table: Blocks, task: Task) -> str:
-    return f"{counted(table.rows + (task.initial is not None), 'row')} of {counted(table.columns, 'column')}"
+    return size_of_table(table.rows + (task.initial is not None), table.columns, table.columns - len(table.numbers))
 
 
 def _types(table: Blocks, task: Task) -> dict[int, np.dtype[Any]]:
