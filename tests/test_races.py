@@ -163,7 +163,10 @@ def test_accesses_are_ordered(
 ) -> None:
     plan = plan_of(way, dtype, Operator.SUM, ScanOptions(exclusive=exclusive), device, windows=in_windows)
     for one, accesses in record(device, plan, *memory_of(way, dtype, family), tensors=False):
-        assert not set(races(accesses)), one.pipeline.kernel
+        found = list(accesses)
+        assert not set(races(found)), one.pipeline.kernel
+        places = [access.place for access in found if access.site.name == "state"]
+        assert max(places, default=0) < one.state_bytes, one.pipeline.kernel
 
 
 def meetings(notes: Notes) -> set[str]:
