@@ -25,6 +25,7 @@ from dmlgpu.bench.clock import Clock
 from dmlgpu.bench.rows import Row
 from dmlgpu.bench.runner import Runner
 from dmlgpu.bench.workloads import Data
+from dmlgpu.cli.verify import default_jobs
 from dmlgpu.planning.software import policy_of
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
@@ -181,6 +182,20 @@ class TestReport:
         assert ("**A software device.**" in text) == device.description.is_software
         assert f"| {first['class'] or first['name']}" in text
 
+    def test_the_cases_of_verify_are_shared_among_processes(
+        self, tmp_path: Path, device: Device, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked = []
+
+        def verified(*_: Any, jobs: int, **__: Any) -> Any:
+            asked.append(jobs)
+            raise RuntimeError("enough")
+
+        monkeypatch.setattr(sections, "verified", verified)
+        report(tmp_path, device, "--sections", "verify", "--jobs", "3")
+        report(tmp_path, device, "--sections", "verify")
+        assert asked == [3, default_jobs(device, 10**6)]
+
     def test_a_section_that_fails_is_written_and_the_rest_goes_on(
         self, tmp_path: Path, device: Device, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -284,6 +299,7 @@ class TestReport:
             (("--sections", "rows,speed"), "there is no section 'speed'; there are verify, rows, tune, kernels, peers"),
             (("--seconds", "0"), "--seconds is 0: give a number above 0"),
             (("--seconds", "nan"), "--seconds is nan: give a number above 0"),
+            (("--jobs", "0"), "'0' is not a number of processes from 1 to 16"),
             (("--device", "frob"), "device 'frob' is in no adapter's summary"),
         ],
     )

@@ -1,6 +1,6 @@
 """Report what a GPU does with dmlgpu, in less than eight minutes: one JSON file, and one in Markdown.
 
-    python -m benchmarks.gpu_report [--device D] [--seconds N] [--output FOLDER] [--sections verify,rows,tune,peers]
+    python -m benchmarks.gpu_report [--device D] [--seconds N] [--jobs N] [--output FOLDER] [--sections verify,rows,...]
 
 ``make gpu-report`` sets up the environment before. The sections:
 
@@ -33,6 +33,7 @@ from typing import Any
 from dmlgpu.bench.clock import Clock
 from dmlgpu.bench.machine import header
 from dmlgpu.cli.replacement import replacing
+from dmlgpu.cli.verify import jobs_of
 from dmlgpu.errors import DmlGpuError, SoftwareAdapterWarning
 from dmlgpu.runtime.device import Device
 
@@ -87,7 +88,9 @@ class Report:
                 file.write(f"{text.rstrip()}\n".encode())
 
 
-def measure(report: Report, index: int, most: int, names: Sequence[str], say: Callable[[str], None]) -> None:
+def measure(
+    report: Report, index: int, most: int, names: Sequence[str], say: Callable[[str], None], jobs: int | None = None
+) -> None:
     """Run sections one after the other, each on a device of its own, and save what each has found as it comes."""
     begun = time.monotonic()
     budget, sections = report.content["budget_seconds"], report.content["sections"]
@@ -100,7 +103,7 @@ def measure(report: Report, index: int, most: int, names: Sequence[str], say: Ca
         sections[name] = entry
         try:
             with Device(index) as device:
-                task = Task(device, most, seconds, lambda text, name=name: say(f"{name}: {text}"))  # type: ignore[misc]
+                task = Task(device, most, seconds, lambda text, name=name: say(f"{name}: {text}"), jobs)  # type: ignore[misc]
                 with closing(SECTIONS[name].run(task)) as steps:
                     for found in steps:
                         entry["found"], entry["seconds"] = found, round(time.monotonic() - started, 1)
@@ -123,6 +126,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--device", help="an adapter's index or part of its summary")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="nothing begins later; %(default)g by default")
+    parser.add_argument(
+        "--jobs", type=jobs_of, metavar="N", help="share the cases of verify among N processes, as dmlgpu verify does"
+    )
     parser.add_argument("--output", metavar="FOLDER", type=Path, default=Path("build", "gpu-report"))
     parser.add_argument("--sections", default=",".join(SECTIONS), help="by default all: %(default)s")
     arguments = parser.parse_args(argv)
@@ -152,7 +158,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     say(f"{about['device']['summary']}{', a software device: no report from a GPU' if is_software else ''}")
     try:
-        measure(report, index, most, names, say)
+        measure(report, index, most, names, say, arguments.jobs)
     except KeyboardInterrupt:
         say(f"interrupted; {report.paths[0]} has what there is")
         return 130

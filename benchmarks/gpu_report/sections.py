@@ -55,19 +55,22 @@ class Task:
         After so many nothing new begins, but for the first row.
     say : callable
         Takes a line about what comes next.
+    jobs : int or None
+        How many processes share the cases of `verify`; by default as many as ``dmlgpu verify`` has.
     """
 
     device: Device
     most: int
     seconds: float
     say: Callable[[str], None]
+    jobs: int | None = None
 
 
 def _verify(task: Task) -> Steps:
     cases = taken_cases(task.device, suite())
     task.say(f"{len(cases)} cases")
     mixed = [case for part in range(_PARTS) for case in share(cases, part, _PARTS)]
-    jobs = default_jobs(task.device, len(mixed))
+    jobs = task.jobs or default_jobs(task.device, len(mixed))
     verdict = verified(task.device, mixed, probing=True, jobs=jobs, seconds=task.seconds)
     # How to run a case again would have the path of a driver file in it.
     differences = [{"case": one.case.name, "difference": one.difference} for one in verdict.different]

@@ -44,6 +44,7 @@ __all__ = [
     "add_arguments",
     "chosen_cases",
     "default_jobs",
+    "jobs_of",
     "never_taken",
     "run",
     "taken_cases",
@@ -97,7 +98,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--jobs",
         metavar="N",
-        type=_jobs_of,
+        type=jobs_of,
         help="share the cases among N processes; by default 2 on software adapters, which compile on one core, else 1",
     )
     parser.add_argument("--json", metavar="FILE", help="also write a report to attach to a bug report")
@@ -111,7 +112,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def _jobs_of(text: str) -> int:
+def jobs_of(text: str) -> int:
     """Read a number of processes."""
     if text not in map(str, range(1, _MOST_JOBS + 1)):
         raise ArgumentTypeError(f"{text!r} is not a number of processes from 1 to {_MOST_JOBS}")
