@@ -12,7 +12,8 @@ import wgpu
 
 import dmlgpu
 from dmlgpu import directml as dml
-from dmlgpu.errors import ArrayTypeError, DirectMLError
+from dmlgpu.errors import AdapterNotFoundError, ArrayTypeError, DirectMLError
+from dmlgpu.runtime import adapters
 
 from .directml_descriptions import PRODUCT, ROUND, SUM
 from .directml_session import NONE, STORAGE, Place, Session, array_binding, buffer_binding, slips
@@ -1016,3 +1017,16 @@ def test_a_removed_device(device: dmlgpu.Device, way: str) -> None:
         assert caught.value.hresult == dml.DXGI_ERROR_DEVICE_REMOVED
     assert w.device.GetParentDevice() is gpu
     w.device.SetName("gone")
+
+
+@pytest.mark.parametrize("name", sorted(adapters._NEEDED))
+def test_devices_whose_limits_no_kernel_can_keep(device: dmlgpu.Device, name: str) -> None:
+    gpu = device.description.adapter.request_device_sync(required_limits={name: 0})
+    for create_device in (dml.DMLCreateDevice, dml.DMLCreateDevice1):
+        expected = rf"^{create_device.__name__}: .*{name} = 0, and kernels need"
+        with pytest.raises(DirectMLError, match=expected) as caught:
+            create_device(gpu)
+        assert caught.value.hresult == UNSUPPORTED
+    gpu.destroy()
+    with pytest.raises(AdapterNotFoundError):
+        dml.DMLCreateDevice("no such adapter")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
-from ..errors import ArrayTypeError, DeviceReleasedError, DirectMLError, ShaderError
+from ..errors import ArrayTypeError, DeviceError, DeviceReleasedError, DirectMLError, ShaderError
 from ..lazy import resolve_device
 from .constants import (
     DML_CREATE_DEVICE_FLAG_DEBUG,
@@ -87,8 +87,9 @@ def DMLCreateDevice1(
     Raises
     ------
     DirectMLError
-        With DXGI_ERROR_UNSUPPORTED if `minimumFeatureLevel` is higher than what the device has, with E_INVALIDARG if
-        `flags` or a level is none of the header's, with DXGI_ERROR_DEVICE_REMOVED if the wgpu device is lost.
+        With DXGI_ERROR_UNSUPPORTED if `minimumFeatureLevel` is higher than what the device has, or if the wgpu device
+        was requested with limits that no kernel can keep to; with E_INVALIDARG if `flags` or a level is none of the
+        header's, with DXGI_ERROR_DEVICE_REMOVED if the wgpu device is lost.
     ArrayTypeError
         If an argument has another type.
 
@@ -131,6 +132,10 @@ def _create(
         runtime = resolve_device(device)
     except DeviceReleasedError as error:
         raise DirectMLError(DXGI_ERROR_DEVICE_REMOVED, f"{here}: {error}") from error
+    except DeviceError as error:
+        if type(error) is not DeviceError:  # a device that there is not, which DirectML is never asked for
+            raise
+        raise DirectMLError(DXGI_ERROR_UNSUPPORTED, f"{here}: {error}") from error
     made = IDMLDevice(runtime, options, cap, extensions)
     made._check(here)
     return made
