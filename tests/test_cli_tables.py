@@ -209,8 +209,12 @@ class TestReadTable:
             ("a,a\n1,2\nx,4\n", "line 3, column a: 'x' is not a number"),
             (",b\n1,2\nx,4\n", "line 3, column number 1: 'x' is not a number"),
             ('t,n\n"two\nlines",1\n"x",y\n', "line 4, column n: 'y' is not a number"),
-            ("a\n1\n18446744073709551616\n", "line 3, column a: 18446744073709551616 does not fit in 64 bits"),
-            ("a\n-1\n9223372036854775808\n", "line 3, column a: 9223372036854775808 does not fit in 64 bits"),
+            ("a\n1\n18446744073709551616\n", "line 3, column a: 18446744073709551616 does not fit in 64 bits; "),
+            (
+                "a\n-1\n9223372036854775808\n",
+                "line 3, column a: 9223372036854775808 does not fit in 64 bits with a sign, which negative numbers of",
+            ),
+            ("a\n+18446744073709551615\n-1\n", "18446744073709551615 does not fit in 64 bits with a sign"),
             (
                 "a\n1\n" + "1" * 5000 + "\n",
                 "line 3, column a: 11111111111111111111...1111111111 (5000 characters) does not",

@@ -361,9 +361,12 @@ def _integers(column: Any, error: Error) -> NDArray[Any]:
 
 
 def too_wide(cell: str) -> str:
-    """Say that an integer has no type."""
+    """Say that an integer has no type; of those that uint64 holds, that the column has negative ones besides."""
+    is_unsigned = _digits(cell) <= _MOST_DIGITS and 2**63 <= int(_trimmed(cell)) < 2**64
+    signed = " with a sign, which negative numbers of the column need" if is_unsigned else ""
     return (
-        f"{shown(cell)} does not fit in 64 bits; write it with a decimal point, or leave the column out with --columns"
+        f"{shown(cell)} does not fit in 64 bits{signed}; write it with a decimal point, or leave the column out with "
+        "--columns"
     )
 
 
