@@ -129,7 +129,14 @@ class Bench:
                     group.trials.remove(trial)
                     group.trials.insert(0, trial)
                     return Outcome("caught", str(trial), time.perf_counter() - started)
-        return Outcome("survived", f"{number} trials", time.perf_counter() - started)
+        tried = f"{number} trials; {self._left_out(file)}"
+        return Outcome("survived", tried, time.perf_counter() - started)
+
+    def _left_out(self, file: str) -> str:
+        """Say which of the pipelines with a file no trial runs, because they take a driver long to compile."""
+        there = {key for trial in self.every for key in trial.pipelines if file in files_of(key)}
+        tried = {key for group in self._groups[file] for trial in group.trials for key in trial.pipelines} & there
+        return f"{len(tried)} of {len(there)} pipelines with it" + ("" if tried == there else ": --patience tries more")
 
     def _in_order(self, file: str) -> Iterator[tuple[Trial, _Group]]:
         if file not in self._groups:
