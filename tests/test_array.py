@@ -7,6 +7,7 @@ import copy
 import pickle
 import re
 from collections import UserList, deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -442,6 +443,40 @@ def test_masked_elements_in_lists_are_refused(x: Any, where: str) -> None:
     text = rf"^{where} is a masked array with 1 masked element, .*{where}\.filled\(0\)$"
     with pytest.raises(ArrayTypeError, match=text):
         dmlgpu.cumulative_sum(x, axis=0)
+
+
+class Made(Sequence[Any]):
+    """Makes its members as they are asked for."""
+
+    def __init__(self, masked: int) -> None:
+        self.masked = masked
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, i: Any) -> Any:
+        if i >= 4:
+            raise IndexError
+        return [np.ma.masked_array([1, 2], [i == self.masked, False])]
+
+
+class Untrue(UserList[Any]):
+    """Is neither true nor false, which NumPy never asks."""
+
+    def __bool__(self) -> bool:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("masked", range(4))
+def test_masked_elements_of_members_that_are_made_are_refused(masked: int) -> None:
+    with pytest.raises(ArrayTypeError, match=rf"^x\[{masked}\]\[0\] is a masked array with 1 masked element"):
+        dmlgpu.cumulative_sum(Made(masked), axis=0)
+
+
+def test_odd_sequences_hide_no_masks() -> None:
+    for x, where in (([Untrue([1, 2]), MASKED], 1), ([Untrue([MASKED]), MASKED], 0), (Untrue([[1, 2], MASKED]), 1)):
+        with pytest.raises(ArrayTypeError, match=rf"^x\[{where}\].* is a masked array with 1 masked element"):
+            dmlgpu.cumulative_sum(x, axis=0)
 
 
 def test_lists_without_masked_elements_are_taken(device: dmlgpu.Device) -> None:

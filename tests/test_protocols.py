@@ -125,6 +125,23 @@ def test_accumulate_of_ufuncs(device: dmlgpu.Device, ufunc: np.ufunc, kind: str)
     assert bits(out.numpy()) == bits(ufunc.accumulate(x, 1, out=expected))
 
 
+def test_accumulate_into_another_type(device: dmlgpu.Device) -> None:
+    x = np.array([[1.5, 2.5, 3.5], [4.5, 5.5, 6.5]], np.float32)
+    there, integers = dmlgpu.asarray(x, device), dmlgpu.asarray(np.zeros(x.shape, np.int32), device)
+    with pytest.raises(ArrayTypeError, match=r"^out has dtype int32 and x float32, in which numpy\.add\.accum.*int32"):
+        np.add.accumulate(there, out=integers)
+    with pytest.raises(ArrayTypeError, match=r"^out has dtype float32 and x int32, in which numpy\.multiply\.acc"):
+        np.multiply.accumulate(integers, out=there)
+    assert np.add.accumulate(there, dtype=np.int32, out=integers) is integers
+    assert integers.tolist() == [[1, 2, 3], [5, 7, 9]]
+    wide = dmlgpu.asarray(np.zeros(3, np.int64), device)
+    assert np.add.accumulate(dmlgpu.asarray(np.array([100, 100, 100], np.int8), device), out=wide).tolist() == [
+        100,
+        200,
+        300,
+    ]
+
+
 def test_ufuncs_that_round(device: dmlgpu.Device) -> None:
     x = np.array([-2.5, -0.4, 0.5, 1.5, np.nan, -np.inf], np.float32)
     there = dmlgpu.asarray(x, device)
@@ -137,6 +154,8 @@ def test_ufuncs_that_round(device: dmlgpu.Device) -> None:
     assert np.trunc(integers).dtype == np.trunc(np.array([3])).dtype == np.int64
     with pytest.raises(ArrayTypeError, match=r"^numpy\.rint would make floats of int64.*: use numpy\.round$"):
         np.rint(integers)
+    with pytest.raises(ArrayTypeError, match="bool"):
+        np.rint(dmlgpu.asarray([True], device))
 
 
 def test_arguments_of_ufuncs(device: dmlgpu.Device) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from array import array
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any, Final
@@ -24,6 +25,10 @@ _HUGE_PAGE: Final = 2 * 2**20
 the kernel fetch: a result of 16 MiB takes a fifth longer to fill if it does not begin there."""
 
 _NUMBERS: Final = (bool, int, float, complex, np.generic)
+_NO_NESTS: Final = (*_NUMBERS, np.ndarray, str, bytes, bytearray, memoryview, array)
+"""What has no members that could be masked; looked for before the slower question whether something is a sequence."""
+_WAYS: Final = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
+"""How NumPy reaches elements without going through members."""
 _MOST_DIMENSIONS: Final = 64
 """NumPy makes no array of lists that are deeper."""
 
@@ -88,17 +93,17 @@ def host_empty(sizes: Sequence[int], element: ElementType) -> NDArray[Any]:
 
 def _speaks_dlpack_only(x: Any) -> bool:
     """Whether NumPy reaches the elements through DLPack and in no other way that is as quick."""
-    ways = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
     kind = type(x)
-    return hasattr(kind, "__dlpack__") and not any(hasattr(kind, way) for way in ways)
+    return hasattr(kind, "__dlpack__") and not any(hasattr(kind, way) for way in _WAYS)
 
 
 def _is_nest(x: Any) -> bool:
     """Whether NumPy makes an array of an object's members: lists, tuples and other sequences, such as a deque."""
     if isinstance(x, list | tuple):
         return True
-    others = (str, bytes, bytearray, memoryview)
-    return isinstance(x, Sequence) and not isinstance(x, others) and not hasattr(type(x), "__array__")
+    if isinstance(x, _NO_NESTS) or not isinstance(x, Sequence):
+        return False
+    return not any(hasattr(type(x), way) for way in _WAYS)
 
 
 def _refuse_masked(x: ArrayLike, argument: str) -> None:
@@ -116,28 +121,33 @@ def _refuse_masked_members(x: Any, argument: str, *, numbers: bool = False) -> N
     Of what begins with a number no member has dimensions. Only with `numbers` is it looked at member by member, which
     takes as long as to make an array of it.
     """
-    seen: set[int] = set()
+    seen: dict[int, Any] = {}  # by id, and kept: the next object would get the id of one that is gone
 
     def look(x: Any, name: str, depth: int) -> None:
-        if not x or id(x) in seen or depth > _MOST_DIMENSIONS or (not numbers and isinstance(x[0], _NUMBERS)):
+        first = next(iter(x), x)
+        if first is x or id(x) in seen or depth > _MOST_DIMENSIONS or (not numbers and isinstance(first, _NUMBERS)):
             return
-        seen.add(id(x))
+        seen[id(x)] = x
         if not numbers and set(map(type, x)) <= {list, tuple}:  # the loop would take as long as to make an array
             firsts = set(map(type, map(itemgetter(0), filter(None, x))))
             if all(issubclass(kind, _NUMBERS) for kind in firsts):
                 return
         for i, part in enumerate(x):
-            if _is_nest(part):
-                if part and (numbers or not isinstance(part[0], _NUMBERS)):
-                    look(part, f"{name}[{i}]", depth + 1)
-            elif isinstance(part, np.ma.MaskedArray):
+            if isinstance(part, np.ma.MaskedArray):
                 _refuse_masked(part, f"{name}[{i}]")
+            elif not isinstance(part, _NUMBERS) and _is_nest(part):
+                try:
+                    look(part, f"{name}[{i}]", depth + 1)
+                except DmlGpuError:
+                    raise
+                except Exception:  # the sequence's own, which NumPy meets as well: the others may still have masks
+                    continue
 
     try:
         look(x, argument, 1)
     except DmlGpuError:
         raise
-    except Exception:  # a sequence's own, such as of a class that fails: NumPy meets it again, and says it
+    except Exception:
         return
 
 

@@ -16,6 +16,10 @@ from .host import host_array
 __all__ = ["READ_BACK", "call_numpy_function", "call_numpy_ufunc"]
 
 READ_BACK = "read the elements back with .numpy() first"
+_ON_DEVICE = (
+    "cumsum, cumprod, cumulative_sum, cumulative_prod, round, rint, trunc, add.accumulate and multiply.accumulate of "
+    "numpy run on the device"
+)
 
 
 def call_numpy_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -36,8 +40,7 @@ def call_numpy_function(function: Callable[..., Any], args: Sequence[Any], kwarg
     ours = _functions().get(function)
     if ours is None:
         raise ArrayTypeError(
-            f"{function.__module__}.{function.__name__} does not work on a DeviceArray: {READ_BACK}; cumsum, cumprod, "
-            "cumulative_sum, cumulative_prod and round of numpy run on the device"
+            f"{function.__module__}.{function.__name__} does not work on a DeviceArray: {READ_BACK}; {_ON_DEVICE}"
         )
     return ours(*args, **kwargs)
 
@@ -58,10 +61,7 @@ def call_numpy_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs
     called = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
     ours = _ufuncs().get((ufunc, method))
     if ours is None:
-        raise ArrayTypeError(
-            f"numpy.{called} does not work on a DeviceArray: {READ_BACK}; numpy's add.accumulate, multiply.accumulate, "
-            "rint and trunc run on the device"
-        )
+        raise ArrayTypeError(f"numpy.{called} does not work on a DeviceArray: {READ_BACK}; {_ON_DEVICE}")
     taken, allowed = dict(kwargs), _UFUNC_ARGUMENTS[method]
     if unknown := [name for name in taken if name not in allowed]:
         raise ArrayTypeError(
@@ -70,7 +70,24 @@ def call_numpy_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs
         )
     if "out" in taken:
         (taken["out"],) = taken["out"]  # NumPy gives a tuple, one for each result
+        if method == "accumulate" and taken.get("dtype") is None:
+            _check_accumulated(called, inputs[0], taken["out"])
     return ours(*inputs, **taken)
+
+
+def _check_accumulated(called: str, x: Any, out: Any) -> None:
+    """Refuse what NumPy would accumulate in the type of `x` and then convert; a device computes in that of `out`."""
+    ours, theirs = getattr(x, "dtype", None), getattr(out, "dtype", None)
+    if (
+        isinstance(ours, np.dtype)
+        and isinstance(theirs, np.dtype)
+        and "f" in (ours.kind, theirs.kind)
+        and ours != theirs
+    ):
+        raise ArrayTypeError(
+            f"out has dtype {theirs} and x {ours}, in which numpy.{called} would accumulate before it converts: give "
+            f"an out of {ours}, or dtype={theirs.name!r} to accumulate in that"
+        )
 
 
 _UFUNC_ARGUMENTS: Mapping[str, Sequence[str]] = {"__call__": ("out",), "accumulate": ("axis", "dtype", "out")}
@@ -83,7 +100,7 @@ def _ufuncs() -> dict[tuple[np.ufunc, str], Callable[..., Any]]:
 
     def rint(x: Any, out: Any = None) -> Any:
         kind = getattr(x, "dtype", None)
-        if isinstance(kind, np.dtype) and kind.kind != "f":
+        if isinstance(kind, np.dtype) and kind.kind in "iu":
             raise ArrayTypeError(
                 f"numpy.rint would make floats of {kind}, whose elements are integers: use numpy.round"
             )
