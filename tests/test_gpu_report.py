@@ -65,6 +65,7 @@ FOUND = {
         "probes": [{"name": TEXT, "finding": TEXT, "passed": (bool, type(None))}],
         "cases": int,
         "planned": int,
+        "processes": int,
         "stopped": ANY_TEXT,
         "left_out": [TEXT],
         "verdicts": [{"type": TEXT, "operator": TEXT, "cases": int, "different": int}],
@@ -195,6 +196,14 @@ class TestReport:
         report(tmp_path, device, "--sections", "verify", "--jobs", "3")
         report(tmp_path, device, "--sections", "verify")
         assert asked == [3, default_jobs(device, 10**6)]
+
+    def test_other_processes_do_not_have_what_stands_for_wgpu_here(
+        self, tmp_path: Path, device: Device, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(Device, "implementation", "Dawn")
+        with pytest.raises(SystemExit):
+            report(tmp_path, device, "--sections", "verify", "--jobs", "3")
+        assert "--jobs 3 would not verify Dawn" in " ".join(capsys.readouterr().err.split())
 
     def test_a_section_that_fails_is_written_and_the_rest_goes_on(
         self, tmp_path: Path, device: Device, monkeypatch: pytest.MonkeyPatch
@@ -419,7 +428,32 @@ class TestKernels:
         assert (second["difference"], second["failed"]) == (None, "RuntimeError: no memory")
         assert second["seconds"] is None
         assert "**WRONG**: [5]: 1 against 2 |" in text
-        assert "**WRONG**: RuntimeError: no memory |" in text
+        assert "**failed**: RuntimeError: no memory |" in text
+
+    def test_what_another_way_has_left_is_no_result(self, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Lazy(Clock):
+            """Runs the first way alone."""
+
+            ran: Any = None
+
+            def seconds(self, work: Any) -> float:
+                self.ran = self.ran or work
+                return super().seconds(work) if work is self.ran else 1e-9
+
+            def each(self, work: Any) -> list[float]:
+                return []
+
+        row = Row("sum", "float32", (2, 5000), 1)
+        plan = ways(row, device.limits)["chosen"]
+        monkeypatch.setattr("benchmarks.gpu_report.kernels.ways", lambda *_: {"chosen": plan, "idle": plan})
+        (found,) = compared(device, [row], Lazy(device))
+        chosen, idle = found["kernels"]
+        assert (chosen["difference"], idle["failed"]) == (None, None)
+        assert idle["difference"] is not None
+        content = {"rows": [found], "clock": "gpu", "planned": 1}
+        about = {"finished": True, "seconds": 1.0, "budget_seconds": 1.0}
+        lines = page._summary(about | {"sections": {"kernels": {"error": None, "found": content}}})
+        assert "another kernel is clearly faster for 0 of 1 rows" in [*lines]
 
 
 class Events:

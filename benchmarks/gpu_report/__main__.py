@@ -32,8 +32,9 @@ from typing import Any
 
 from dmlgpu.bench.clock import Clock
 from dmlgpu.bench.machine import header
+from dmlgpu.cli.console import CommandError
 from dmlgpu.cli.replacement import replacing
-from dmlgpu.cli.verify import jobs_of
+from dmlgpu.cli.verify import jobs_of, jobs_on
 from dmlgpu.errors import DmlGpuError, SoftwareAdapterWarning
 from dmlgpu.runtime.device import Device
 
@@ -147,6 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments.output.mkdir(parents=True, exist_ok=True)
         with Device(arguments.device) as device:
+            jobs_on(device, 0, arguments.jobs)
             index, is_software = device.description.index, device.description.is_software
             most = most_elements(is_software, arguments.seconds)
             about = header(device, Clock(device), {"sections": names, "most_elements": most})
@@ -154,7 +156,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             about["tuning"] = asdict(device.limits.tuning)
         report = Report(arguments.output, about, arguments.seconds)
         report.save(0.0)
-    except (DmlGpuError, OSError) as error:
+    except (CommandError, DmlGpuError, OSError) as error:
         parser.error(str(error))
     say(f"{about['device']['summary']}{', a software device: no report from a GPU' if is_software else ''}")
     try:

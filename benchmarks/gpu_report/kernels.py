@@ -13,7 +13,7 @@ from dmlgpu import reference
 from dmlgpu.bench.clock import Clock, Work, work_of
 from dmlgpu.bench.results import ratios, summarize
 from dmlgpu.bench.rows import Row
-from dmlgpu.bench.runner import problem_of
+from dmlgpu.bench.runner import clear, problem_of
 from dmlgpu.bench.workloads import Data, padded
 from dmlgpu.planning.dispatch import Plan
 from dmlgpu.planning.kernels import serial_steps
@@ -82,7 +82,10 @@ def compared(device: Device, rows: Sequence[Row], clock: Clock) -> Iterator[Foun
                 device.download(target, 0, out)
                 return out
 
-            found = {name: _first(clock, work, result, expected) for name, work in works.items()}
+            found = {}
+            for name, work in works.items():
+                clear(device, target)
+                found[name] = _first(clock, work, result, expected)
             _sample(clock, works, found)
             yield {"name": row.name, "kernels": [{"kernel": name} | one for name, one in found.items()]}
         finally:

@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 from dmlgpu.bench.tables import header_lines
+from dmlgpu.errors import counted
 
 from .rows import classes
 
@@ -88,7 +89,8 @@ def _summary(content: Found) -> Iterator[str]:
         yield f"tune would change {len(changed)} of {len(decisions)} thresholds"
     ways = [row["kernels"] for row in _found(content, "kernels").get("rows", ())]
     if ways:
-        slower = sum(any((one["times_chosen"] or 1) < _FASTER for one in each) for each in ways)
+        right = [[one for one in each if not (one["difference"] or one["failed"])] for each in ways]
+        slower = sum(any((one["times_chosen"] or 1) < _FASTER for one in each) for each in right)
         yield f"another kernel is clearly faster for {slower} of {len(ways)} rows"
     peers = _found(content, "peers")
     if peers:
@@ -116,7 +118,7 @@ def _number(value: float | None, places: int = 2) -> str:
 
 
 def _verify(found: Found) -> list[str]:
-    lines = [f"{_cases(found)} ({found['seconds']:.0f} s)", ""]
+    lines = [f"{_cases(found)} ({found['seconds']:.0f} s, {counted(found['processes'], 'case')} at a time)", ""]
     signs = {True: "ok", False: "**FAILED**", None: "--"}
     lines += _table(("probe", "", "finding"), [(p["name"], signs[p["passed"]], p["finding"]) for p in found["probes"]])
     if found["differences"]:
@@ -191,13 +193,14 @@ def _tune(found: Found) -> list[str]:
 
 
 _KERNEL_NOTES = """\
-`of chosen` is the time of the row by that of the plan's own choice, measured in turn. Each dispatch is measured alone,
-too. Ways that would have an invocation go through more than 131,072 elements are left out."""
+`of chosen` is the time of the row by that of the plan's own choice, measured in turn. By the device's clock each
+dispatch is also measured alone, of up to 64. Ways that would have an invocation go through more than 131,072 elements
+are left out."""
 
 
 def _kernels(found: Found) -> list[str]:
     def cells(row: Found, way: Found) -> list[str]:
-        bits = way["failed"] or way["difference"]
+        bits = f"**WRONG**: {way['difference']}" if way["difference"] else "same"
         each = [part["seconds"] for part in way["dispatches"]]
         return [
             row["name"],
@@ -206,7 +209,7 @@ def _kernels(found: Found) -> list[str]:
             _number(way["times_chosen"]),
             ", ".join(dict.fromkeys(part["kernel"] for part in way["dispatches"])),
             "" if None in each else " + ".join(f"{1e3 * seconds:.3g}" for seconds in each),
-            "same" if bits is None else f"**WRONG**: {bits}",
+            f"**failed**: {way['failed']}" if way["failed"] else bits,
         ]
 
     lines = [_KERNEL_NOTES, f"Times are ms, by the {'device' if found['clock'] == 'gpu' else 'host'}'s clock.", ""]

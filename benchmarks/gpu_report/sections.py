@@ -15,7 +15,7 @@ from dmlgpu.bench.results import Result, ratios, summarize
 from dmlgpu.bench.rows import Row
 from dmlgpu.bench.runner import Options, Runner
 from dmlgpu.bench.tune import tune
-from dmlgpu.cli.verify import default_jobs, never_taken, taken_cases, verified
+from dmlgpu.cli.verify import jobs_on, never_taken, taken_cases, verified
 from dmlgpu.conformance import share, suite
 from dmlgpu.runtime.adapters import ENVIRONMENT_VARIABLE
 from dmlgpu.runtime.device import Device
@@ -70,12 +70,12 @@ def _verify(task: Task) -> Steps:
     cases = taken_cases(task.device, suite())
     task.say(f"{len(cases)} cases")
     mixed = [case for part in range(_PARTS) for case in share(cases, part, _PARTS)]
-    jobs = task.jobs or default_jobs(task.device, len(mixed))
+    jobs = jobs_on(task.device, len(mixed), task.jobs)
     verdict = verified(task.device, mixed, probing=True, jobs=jobs, seconds=task.seconds)
     # How to run a case again would have the path of a driver file in it.
     differences = [{"case": one.case.name, "difference": one.difference} for one in verdict.different]
     left_out = {"left_out": never_taken(task.device)}
-    yield verdict.as_dict() | left_out | {"planned": len(mixed), "differences": differences}
+    yield verdict.as_dict() | left_out | {"planned": len(mixed), "processes": jobs, "differences": differences}
 
 
 def _rows(task: Task) -> Steps:

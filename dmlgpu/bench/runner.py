@@ -35,7 +35,7 @@ from .workloads import COPIES, Data, numpy_call, own_call, padded, plan_copy
 if TYPE_CHECKING:
     from ..runtime.device import Buffer, Device
 
-__all__ = ["BUFFER_COPY", "MEMCPY", "REASONS", "Options", "Runner", "problem_of"]
+__all__ = ["BUFFER_COPY", "MEMCPY", "REASONS", "Options", "Runner", "clear", "problem_of"]
 
 Begin = Callable[[Row, str], None]
 
@@ -87,6 +87,14 @@ def problem_of(row: Row) -> ScanProblem | ElementwiseProblem:
     if row.axis is None:
         return round_problem(element, RoundingMode.HALF_EVEN, layout, layout)
     return scan_problem(element, Operator(row.operator), layout, layout, row.axis, ScanOptions(**row.options))
+
+
+def clear(device: Device, buffer: Buffer) -> None:
+    """Fill a buffer with zeros, so that results of an earlier row are not taken for those of the next one."""
+    with device.section:
+        encoder = device.gpu_device.create_command_encoder()
+        encoder.clear_buffer(buffer.gpu_buffer)
+        submit(device.gpu_device, [encoder.finish()])
 
 
 @dataclass
@@ -176,7 +184,7 @@ class Runner:
 
         differences: dict[str, str | None] = {}
         for name, work in group.copies.items():
-            self._clear(group.target)
+            clear(self.device, group.target)
             self.clock.seconds(work)
             differences[name] = self._difference(group, x, x)
         begin("measuring")
@@ -196,7 +204,7 @@ class Runner:
         begin("compiling")
         x = np.ascontiguousarray(self._data.input(row))
         self.device.upload(group.source, 0, x)
-        self._clear(group.target)
+        clear(self.device, group.target)
         plan = plan_problem(problem_of(row), self.device.limits, kernel=None if row.kernel == AUTO else row.kernel)
         work = work_of(self.device, plan, group.source.gpu_buffer, group.target.gpu_buffer)
         self.clock.seconds(work)  # warm, and checked before a copy writes to the same place
@@ -210,13 +218,6 @@ class Runner:
             difference = difference or wrong
         result = replace(result, difference=difference)
         return replace(result, warnings=self._warnings(result, group))
-
-    def _clear(self, buffer: Buffer) -> None:
-        """Fill with zeros, so that results of an earlier row are not taken for those of this one."""
-        with self.device.section:
-            encoder = self.device.gpu_device.create_command_encoder()
-            encoder.clear_buffer(buffer.gpu_buffer)
-            submit(self.device.gpu_device, [encoder.finish()])
 
     def _difference(self, group: _Group, x: Any, expected: Any) -> str | None:
         out = np.empty_like(x)

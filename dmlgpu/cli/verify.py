@@ -45,6 +45,7 @@ __all__ = [
     "chosen_cases",
     "default_jobs",
     "jobs_of",
+    "jobs_on",
     "never_taken",
     "run",
     "taken_cases",
@@ -165,7 +166,7 @@ def taken_cases(device: Device, cases: Iterable[Case]) -> list[Case]:
 
 def verify_device(device: Device, cases: Sequence[Case], arguments: Namespace) -> int:
     """Verify a device, say what was found, and write the files that are asked for; return the exit status."""
-    verdict = verified(device, cases, probing=arguments.case is None, jobs=_jobs(arguments, device, len(cases)))
+    verdict = verified(device, cases, probing=arguments.case is None, jobs=jobs_on(device, len(cases), arguments.jobs))
     if _leaves_out(arguments):
         verdict = replace(verdict, left_out=never_taken(device))
     if arguments.case is not None and len(verdict.outcomes) <= _SHOWN_DIGESTS:
@@ -256,16 +257,22 @@ def _is_native(device: Device) -> bool:
     return device.implementation.startswith(_NATIVE)
 
 
-def _jobs(arguments: Namespace, device: Device, cases: int) -> int:
-    """Return how many processes share the cases."""
-    if arguments.jobs is None:
+def jobs_on(device: Device, cases: int, asked: int | None) -> int:
+    """Return how many processes share the cases.
+
+    Raises
+    ------
+    CommandError
+        If several are asked for, and the device is not one that other processes can open.
+    """
+    if asked is None:
         return default_jobs(device, cases)
-    if arguments.jobs > 1 and not _is_native(device):
+    if asked > 1 and not _is_native(device):
         raise CommandError(
-            f"--jobs {arguments.jobs} would not verify {device.implementation}, which this process alone has in wgpu's "
-            "place; use --jobs 1"
+            f"--jobs {asked} would not verify {device.implementation}, which this process alone has in wgpu's place; "
+            "use --jobs 1"
         )
-    return int(arguments.jobs)
+    return asked
 
 
 def verified(
