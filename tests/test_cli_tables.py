@@ -214,6 +214,10 @@ class TestReadTable:
                 "a\n-1\n9223372036854775808\n",
                 "line 3, column a: 9223372036854775808 does not fit in 64 bits with a sign, which negative numbers of",
             ),
+            (
+                "a\n9223372036854775808\n18446744073709551616\n",
+                "line 3, column a: 18446744073709551616 does not fit in 64 bits; ",
+            ),
             ("a\n+18446744073709551615\n-1\n", "18446744073709551615 does not fit in 64 bits with a sign"),
             (
                 "a\n1\n" + "1" * 5000 + "\n",

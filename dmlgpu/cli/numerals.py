@@ -356,7 +356,10 @@ def _integers(column: Any, error: Error) -> NDArray[Any]:
             info = np.iinfo(kind)
             if info.min <= low and high <= info.max:
                 return np.array(values, kind)
-    row = next(i for i, value in enumerate(values) if not -(2**63) <= value < 2**63) if long is None else long
+    if long is not None:
+        raise error(long, too_wide(cells[long]))
+    beyond = [row for row, value in enumerate(values) if not -(2**63) <= value < 2**64]
+    row = beyond[0] if beyond else next(row for row, value in enumerate(values) if value >= 2**63)
     raise error(row, too_wide(cells[row]))
 
 
