@@ -12,7 +12,7 @@ import wgpu
 
 import dmlgpu
 from dmlgpu import directml as dml
-from dmlgpu.errors import AdapterNotFoundError, ArrayTypeError, DirectMLError
+from dmlgpu.errors import AdapterNotFoundError, ArrayTypeError, DeviceError, DirectMLError
 from dmlgpu.runtime import adapters
 
 from .directml_descriptions import PRODUCT, ROUND, SUM
@@ -1030,3 +1030,13 @@ def test_devices_whose_limits_no_kernel_can_keep(device: dmlgpu.Device, name: st
     gpu.destroy()
     with pytest.raises(AdapterNotFoundError):
         dml.DMLCreateDevice("no such adapter")
+
+
+def test_an_adapter_that_cannot_be_opened_now_is_not_called_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(device: object) -> None:
+        raise DeviceError("wgpu gives no list of adapters: busy; try again")
+
+    monkeypatch.setattr("dmlgpu.directml.idml_device.resolve_device", busy)
+    for device in (None, "llvmpipe", 0):
+        with pytest.raises(DeviceError, match="try again"):
+            dml.DMLCreateDevice(device)

@@ -133,7 +133,8 @@ def _create(
     except DeviceReleasedError as error:
         raise DirectMLError(DXGI_ERROR_DEVICE_REMOVED, f"{here}: {error}") from error
     except DeviceError as error:
-        if type(error) is not DeviceError:  # a device that there is not, which DirectML is never asked for
+        # By what else than a device of the caller's one is found or opened, DirectML has no say.
+        if type(error) is not DeviceError or device is None or isinstance(device, str | int):
             raise
         raise DirectMLError(DXGI_ERROR_UNSUPPORTED, f"{here}: {error}") from error
     made = IDMLDevice(runtime, options, cap, extensions)
