@@ -221,7 +221,7 @@ def fits(way: str, dtype: str, family: str) -> bool:
     """
     if way == "withheld_strips":
         return dtype == "uint8"
-    if family == "recovering" and way not in OF_BLOCKS:
+    if family == "recovering" and (way not in OF_BLOCKS or SHAPES[way][1] < 3 * RUN):
         return False
     return (way != "unaligned" or dtype != "float32") and (way not in OF_BLOCKS or dtype == "float32")
 
