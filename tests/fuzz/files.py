@@ -205,7 +205,8 @@ def is_right(cell: str, value: float) -> bool:
     mantissa, _, exponent = found[1].lower().partition("e")
     whole, _, decimals = mantissa.lstrip("+-").partition(".")
     digits = (whole + decimals).lstrip("0") or "0"
-    power = int(exponent[:9] or 0) - len(decimals) + len(digits[4000:])
+    size = int(exponent.lstrip("+-").lstrip("0")[:9] or 0)
+    power = (-size if exponent.startswith("-") else size) - len(decimals) + len(digits[4000:])
     if abs(power) > 5000:  # beyond all there is, unless it is zero
         return value == 0 and digits == "0"
     exact = int(digits[:4000]) * Fraction(10) ** power * (-1 if mantissa.startswith("-") else 1)  # what Python reads
@@ -224,6 +225,8 @@ CELLS = [
         b"00",
         b"01234",
         b"-007",
+        b"1e0000000000308",
+        b"-2e-0000000000300",
         b"1.5",
         b".5",
         b"5.",
