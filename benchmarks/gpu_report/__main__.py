@@ -148,7 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments.output.mkdir(parents=True, exist_ok=True)
         with Device(arguments.device) as device:
-            jobs_on(device, 0, arguments.jobs)
+            jobs_on(device, 0, arguments.jobs)  # refused before anything is measured
             index, is_software = device.description.index, device.description.is_software
             most = most_elements(is_software, arguments.seconds)
             about = header(device, Clock(device), {"sections": names, "most_elements": most})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -15,6 +15,7 @@ from dmlgpu.bench.results import ratios, summarize
 from dmlgpu.bench.rows import Row
 from dmlgpu.bench.runner import clear, problem_of
 from dmlgpu.bench.workloads import Data, padded
+from dmlgpu.errors import said
 from dmlgpu.planning.dispatch import Plan
 from dmlgpu.planning.kernels import serial_steps
 from dmlgpu.planning.plan import plan_problem
@@ -33,6 +34,7 @@ _MOST_STEPS = 2**17
 """Elements that an invocation may go through one after the other: kernels that make few of them do a slice's work are
 left out, as nobody would take them and a driver's watchdog might end them."""
 _BY_TILES = ("lookback", "serial", "strip_lookback")
+"""Ways that cut slices into tiles."""
 _MOST_SPANS = 64
 """Dispatches whose times are told apart."""
 
@@ -75,17 +77,10 @@ def compared(device: Device, rows: Sequence[Row], clock: Clock) -> Iterator[Foun
                 name: work_of(device, plan, source.gpu_buffer, target.gpu_buffer)
                 for name, plan in ways(row, device.limits).items()
             }
-            expected = data.expected(row)
-
-            def result(like: NDArray[Any] = x, target: Buffer = target) -> NDArray[Any]:
-                out = np.empty_like(like)
-                device.download(target, 0, out)
-                return out
-
             found = {}
             for name, work in works.items():
                 clear(device, target)
-                found[name] = _first(clock, work, result, expected)
+                found[name] = _first(clock, work, device, target, data.expected(row))
             _sample(clock, works, found)
             yield {"name": row.name, "kernels": [{"kernel": name} | one for name, one in found.items()]}
         finally:
@@ -93,19 +88,21 @@ def compared(device: Device, rows: Sequence[Row], clock: Clock) -> Iterator[Foun
             target.release()
 
 
-def _first(clock: Clock, work: Work, result: Callable[[], NDArray[Any]], expected: NDArray[Any]) -> Found:
+def _first(clock: Clock, work: Work, device: Device, target: Buffer, expected: NDArray[Any]) -> Found:
     """Run a way for the first time, and check its bits; whatever breaks is told, and the other ways go on."""
     entry: Found = {"seconds": None, "times_chosen": None, "dispatches": [], "difference": None, "failed": None}
     names = [step.planned.pipeline.kernel for batch in work.batches for step in batch]
     try:
         clock.seconds(work)
-        entry["difference"] = reference.first_difference(result(), expected)
+        out = np.empty_like(expected)
+        device.download(target, 0, out)
+        entry["difference"] = reference.first_difference(out, expected)
         entry["seconds"] = clock.seconds(work)
         each: list[float] | list[None] = clock.each(work) if len(names) <= _MOST_SPANS else []
         parts = zip(names, each or [None] * len(names), strict=True)
         entry["dispatches"] = [{"kernel": name, "seconds": seconds} for name, seconds in parts]
     except Exception as error:
-        entry["failed"] = f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
+        entry["failed"] = f"{type(error).__name__}: {said(error)}"
     return entry
 
 

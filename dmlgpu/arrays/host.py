@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from array import array
+from array import ArrayType
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any, Final
@@ -25,7 +25,7 @@ _HUGE_PAGE: Final = 2 * 2**20
 the kernel fetch: a result of 16 MiB takes a fifth longer to fill if it does not begin there."""
 
 _NUMBERS: Final = (bool, int, float, complex, np.generic)
-_NO_NESTS: Final = (*_NUMBERS, np.ndarray, str, bytes, bytearray, memoryview, array)
+_NO_NESTS: Final = (*_NUMBERS, np.ndarray, str, bytes, bytearray, memoryview, ArrayType)
 """What has no members that could be masked; looked for before the slower question whether something is a sequence."""
 _WAYS: Final = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
 """How NumPy reaches elements without going through members."""
@@ -119,11 +119,19 @@ def _refuse_masked_members(x: Any, argument: str, *, numbers: bool = False) -> N
     """Refuse sequences with masked arrays in them at any depth, whose masks `numpy.asarray` would drop.
 
     Of what begins with a number no member has dimensions. Only with `numbers` is it looked at member by member, which
-    takes as long as to make an array of it.
+    takes longer than to make an array of it.
     """
     seen: dict[int, Any] = {}  # by id, and kept: the next object would get the id of one that is gone
 
     def look(x: Any, name: str, depth: int) -> None:
+        try:
+            go_through(x, name, depth)
+        except DmlGpuError:
+            raise
+        except Exception:  # the sequence's own, which NumPy meets as well: others may still have masks
+            return
+
+    def go_through(x: Any, name: str, depth: int) -> None:
         first = next(iter(x), x)
         if first is x or id(x) in seen or depth > _MOST_DIMENSIONS or (not numbers and isinstance(first, _NUMBERS)):
             return
@@ -136,19 +144,9 @@ def _refuse_masked_members(x: Any, argument: str, *, numbers: bool = False) -> N
             if isinstance(part, np.ma.MaskedArray):
                 _refuse_masked(part, f"{name}[{i}]")
             elif not isinstance(part, _NUMBERS) and _is_nest(part):
-                try:
-                    look(part, f"{name}[{i}]", depth + 1)
-                except DmlGpuError:
-                    raise
-                except Exception:  # the sequence's own, which NumPy meets as well: the others may still have masks
-                    continue
+                look(part, f"{name}[{i}]", depth + 1)
 
-    try:
-        look(x, argument, 1)
-    except DmlGpuError:
-        raise
-    except Exception:
-        return
+    look(x, argument, 1)
 
 
 def _no_array(x: ArrayLike, argument: str, error: Exception) -> DmlGpuError:
