@@ -5,12 +5,17 @@ from __future__ import annotations
 import signal
 import time
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from dmlgpu.bench.clock import BufferCopy, Clock, work_of
+from dmlgpu.bench import clock as clock_module
+from dmlgpu.bench import runner as runner_module
+from dmlgpu.bench.clock import BufferCopy, Clock, Pace, Work, work_of
 from dmlgpu.bench.results import median_interval, ratios, summarize
+from dmlgpu.bench.rows import Row
+from dmlgpu.bench.runner import Options, Runner
 from dmlgpu.bench.workloads import COPIES, GRAIN, Copy, padded, plan_copy
 from dmlgpu.dtypes import by_name
 from dmlgpu.layout import Layout
@@ -114,6 +119,100 @@ class TestClock:
         np.testing.assert_array_equal(out, np.cumsum(x, dtype=np.int32))
         source.release()
         target.release()
+
+
+ONE_STEP: Any = (None,)
+
+
+class Governed(Clock):
+    """The clock of a GPU whose driver speeds it up while it is busy, down to its fastest, and never otherwise."""
+
+    is_of_gpu = True
+
+    def __init__(self, slowness: float, fastest: float = 1.0, step: float = 0.1) -> None:
+        self.slowness, self.fastest, self.step = slowness, fastest, step
+        self.now, self.runs = 0.0, 0
+
+    def seconds(self, work: Any) -> float:
+        steps = len(work.batches[0])
+        took = 0.001 * self.slowness * steps
+        self.now += took + 0.001
+        self.runs += 1
+        if steps > 1:
+            self.slowness = max(self.fastest, self.slowness - self.step)
+        return took
+
+
+def governed(clock: Governed, monkeypatch: pytest.MonkeyPatch) -> Pace:
+    monkeypatch.setattr(clock_module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return Pace(clock, Work((ONE_STEP,)))
+
+
+class TestPace:
+    def test_a_slow_gpu_is_kept_busy_until_it_is_fast(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        clock = Governed(3.0)
+        pace = governed(clock, monkeypatch)
+        pace.rise()
+        assert clock.slowness == 1.0
+        assert pace.lag() == pytest.approx(1.0)
+        assert clock_module._CALM_SECONDS <= clock.now < clock_module._MOST_SECONDS
+
+    def test_a_fast_one_is_not_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        clock = Governed(1.0)
+        pace = governed(clock, monkeypatch)
+        pace.rise()
+        runs = clock.runs
+        pace.rise()
+        assert clock.runs == runs + 1
+
+    def test_one_that_slows_down_is_sped_up_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        clock = Governed(2.0)
+        pace = governed(clock, monkeypatch)
+        pace.rise()
+        clock.slowness = 1.8
+        assert pace.lag() == pytest.approx(1.8)
+        pace.rise()
+        assert pace.lag() == pytest.approx(1.0)
+
+    @pytest.mark.parametrize("step", [0.0, 0.001])
+    def test_one_that_stays_slow_is_given_up(self, step: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        clock = Governed(1.0)
+        pace = governed(clock, monkeypatch)
+        pace.rise()
+        clock.slowness, clock.step, began = 5.0, step, clock.now
+        pace.rise()
+        assert clock.now - began <= clock_module._MOST_SECONDS + 0.1
+        assert pace.lag() > 3
+
+    @pytest.mark.parametrize("timestamps", [False, True])
+    def test_software_and_hosts_have_no_pace(self, timestamps: bool, device: Device) -> None:
+        clock = Clock(device, timestamps=timestamps)
+        assert clock.is_of_gpu == (timestamps and not device.description.is_software)
+        if not clock.is_of_gpu:
+            pace = Pace(clock, Work(()))  # which would not run
+            pace.rise()
+            assert pace.lag() == 1
+
+    @pytest.mark.parametrize(("lags", "tries"), [((1.0,), 1), ((1.5, 1.0), 2), ((1.5, 1.4), 2)])
+    def test_rows_of_a_slow_gpu_are_measured_twice(
+        self, lags: tuple[float, ...], tries: int, device: Device, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What stays slow is told; what was slow once is forgotten."""
+        found: list[float] = []
+
+        def lag(_: Pace) -> float:
+            found.append(lags[len(found) % len(lags)])
+            return found[-1]
+
+        monkeypatch.setattr(Pace, "lag", lag)
+        runner = Runner(device, Options(min_samples=1, timeout=0.0, whole=False))
+        results = [*runner.run([Row("sum", "float32", (4096,), 0)])]
+        assert len(found) == 2 * tries  # of the copies, and of the row
+        slow = f"slow clock: {lags[-1]:.2f} x"
+        assert "slow clock" in runner_module.REASONS
+        for result in results:
+            is_slow = lags[-1] > 1.1 and result.row.kernel != runner_module.MEMCPY
+            assert (slow in result.warnings) == is_slow
 
 
 class TestSamples:

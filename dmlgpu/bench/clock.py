@@ -21,10 +21,17 @@ from ..runtime.wgpu_private import map_submitted, timestamp_period
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["BufferCopy", "Clock", "Work", "elapsed", "work_of"]
+__all__ = ["BufferCopy", "Clock", "Pace", "Work", "elapsed", "work_of"]
 
 _MAX_SPANS = 2000
 """The most dispatches that are measured at once: a query set holds 4096 timestamps, two for each."""
+_BUSY_SECONDS = 0.01
+"""How much work is submitted at once to keep a GPU busy: far more than its host takes to submit it."""
+_CALM_SECONDS = 0.5
+"""For so long a clock that still rises has become no faster."""
+_MOST_SECONDS = 4.0
+_FASTER = 0.99
+_AS_FAST = 1.03
 _QUERIES = wgpu.BufferUsage.QUERY_RESOLVE | wgpu.BufferUsage.COPY_SRC
 _MAPPED = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
 
@@ -164,6 +171,11 @@ class Clock:
                 else "timestamps were not asked for: times are the host's, with submission and waiting"
             )
 
+    @property
+    def is_of_gpu(self) -> bool:
+        """Whether the clock is a GPU's own."""
+        return self.kind == "gpu" and not self._device.description.is_software
+
     def seconds(self, work: Work | BufferCopy) -> float:
         """Run the work once and return how long it took."""
         wall, ticks = self._run(work)
@@ -220,3 +232,45 @@ class Clock:
             return {"timestamp_writes": {"query_set": queries, **place}} if number < spans else {}
 
         return stamps
+
+
+class Pace:
+    """How fast a GPU's processors go: drivers slow down those of a GPU that waits for its host now and then.
+
+    A copy hardly shows that, as it waits for memory, whose pace stays. What has more to do for each byte does. On
+    software devices, and where there are no timestamps, nothing is done about it.
+
+    Parameters
+    ----------
+    clock : Clock
+        What measures.
+    work : Work
+        Work that waits for processors rather than for memory, such as a copy of a word by each invocation.
+    """
+
+    def __init__(self, clock: Clock, work: Work) -> None:
+        self._clock = clock
+        self._work = work
+        self._best = 0.0
+
+    def rise(self) -> None:
+        """Keep the GPU busy until it is as fast as it has been, or becomes no faster."""
+        if not self._clock.is_of_gpu:
+            return
+        is_known = self._best > 0.0
+        self._best = self._best or self._clock.seconds(self._work)
+        times = max(1, min(_MAX_SPANS, round(_BUSY_SECONDS / self._best)))
+        many = Work(tuple(batch * times for batch in self._work.batches), self._work.kept)
+        begun = faster = time.monotonic()
+        while time.monotonic() - begun < _MOST_SECONDS and time.monotonic() - faster < _CALM_SECONDS:
+            took = self._clock.seconds(many) / times
+            if is_known and took <= _AS_FAST * self._best:
+                return
+            if took < _FASTER * self._best:
+                self._best, faster = took, time.monotonic()
+
+    def lag(self) -> float:
+        """Return how many times as long the work takes as when the GPU was at its fastest."""
+        if not self._clock.is_of_gpu or self._best == 0.0:
+            return 1.0
+        return self._clock.seconds(self._work) / self._best

@@ -27,7 +27,7 @@ from ..planning.problem import (
     scan_problem,
 )
 from ..runtime.executor import submit
-from .clock import BufferCopy, Clock, Work, work_of
+from .clock import BufferCopy, Clock, Pace, Work, work_of
 from .results import Result, ratios, summarize
 from .rows import AUTO, Row
 from .workloads import COPIES, Data, numpy_call, own_call, padded, plan_copy
@@ -49,10 +49,16 @@ contains submission and waiting."""
 _SLOWER = 1.3
 """How much slower a copy may become during a run before a warning says that the machine is busy or throttled."""
 
+_LAGGING = 1.1
+"""How much slower the processors of a GPU may have been than at their fastest before samples are taken once more, and
+then with a warning."""
+
 REASONS = {
     "noisy": "noise (interquartile range / median) exceeds --max-noise: close other programs",
     "few samples": "the --timeout came before --min-samples",
     "too short": "the time is near the clock's resolution: use more elements",
+    "slow clock": "the GPU's processors took so many times as long as at their fastest, which copies hardly show: "
+    "times and shares are those of a slow GPU",
     "throttled": "the copy took so many times as long as at the start of its group, so the machine was busy or "
     "throttled: shares of the copy allow for that, times do not",
 }
@@ -104,6 +110,7 @@ class _Group:
     source: Buffer
     target: Buffer
     nbytes: int
+    pace: Pace
     copies: dict[str, Work | BufferCopy] = field(default_factory=dict)
     fastest: str = ""
     copy_median: float = 0.0
@@ -162,11 +169,10 @@ class Runner:
         for _ in range(2):
             buffers.append(self.device.allocate(padded(nbytes)))
             stack.callback(buffers[-1].release)
-        group = _Group(buffers[0], buffers[1], nbytes)
         source, target = (buffer.gpu_buffer for buffer in buffers)
-        for way in COPIES:
-            plan = plan_copy(way, nbytes, self.device.limits, copy.itemsize)
-            group.copies[way.name] = work_of(self.device, plan, source, target)
+        plans = {way.name: plan_copy(way, nbytes, self.device.limits, copy.itemsize) for way in COPIES}
+        works = {name: work_of(self.device, plan, source, target) for name, plan in plans.items()}
+        group = _Group(buffers[0], buffers[1], nbytes, Pace(self.clock, works[COPIES[0].name]), {**works})
         group.copies[BUFFER_COPY] = BufferCopy(source, target, padded(nbytes))
         return group
 
@@ -190,7 +196,7 @@ class Runner:
         begin("measuring")
         takers = [_taker(self.clock, work) for work in group.copies.values()]
         names = [*group.copies, MEMCPY]
-        samples = self._sample([*takers, memcpy], noise_of=0)
+        samples, lag = self._paced(group, [*takers, memcpy], noise_of=0)
         medians = {name: summarize(taken).median for name, taken in zip(names, samples, strict=True)}
         group.fastest = min((way.name for way in COPIES), key=lambda name: medians[name])
         group.copy_median = medians[group.fastest]
@@ -198,7 +204,7 @@ class Runner:
         for name, taken in zip(names, samples, strict=True):
             row = replace(copy, kernel=name)
             result = Result(row, taken, group.fastest, fastest, [name], difference=differences.get(name))
-            yield replace(result, warnings=self._warnings(result, group, wall=name == MEMCPY))
+            yield replace(result, warnings=self._warnings(result, group, lag, wall=name == MEMCPY))
 
     def _row(self, row: Row, group: _Group, begin: Callable[[str], None]) -> Result:
         begin("compiling")
@@ -211,13 +217,14 @@ class Runner:
         begin("checking")
         difference = self._difference(group, x, self._data.expected(row))
         begin("measuring")
-        copied, seconds = self._sample([_taker(self.clock, group.copies[group.fastest]), _taker(self.clock, work)])
+        takers = [_taker(self.clock, one) for one in (group.copies[group.fastest], work)]
+        (copied, seconds), lag = self._paced(group, takers)
         result = Result(row, seconds, group.fastest, copied, _dispatches(work))
         if self.options.whole and row.kernel == AUTO:
             result, wrong = self._whole(result, x)
             difference = difference or wrong
         result = replace(result, difference=difference)
-        return replace(result, warnings=self._warnings(result, group))
+        return replace(result, warnings=self._warnings(result, group, lag))
 
     def _difference(self, group: _Group, x: Any, expected: Any) -> str | None:
         out = np.empty_like(x)
@@ -242,6 +249,18 @@ class Runner:
         difference = reference.first_difference(np.asarray(found), self._data.expected(row))
         return replace(result, numpy=numpy, whole=whole, upload=up, download=down), difference
 
+    def _paced(
+        self, group: _Group, takers: Sequence[Callable[[], float]], noise_of: int | None = None
+    ) -> tuple[list[list[float]], float]:
+        """Take samples while the GPU is at its fastest, twice if it slows down; return them, and how slow it was."""
+        for _ in range(2):
+            group.pace.rise()
+            samples = self._sample(takers, noise_of)
+            lag = group.pace.lag()
+            if lag <= _LAGGING:
+                break
+        return samples, lag
+
     def _sample(self, takers: Sequence[Callable[[], float]], noise_of: int | None = None) -> list[list[float]]:
         """Take samples in turn until there are enough, the noise is low enough, or the time is over.
 
@@ -260,7 +279,7 @@ class Runner:
             if calm or over or len(series) >= _MOST_SAMPLES * options.min_samples:
                 return samples
 
-    def _warnings(self, result: Result, group: _Group, *, wall: bool = False) -> list[str]:
+    def _warnings(self, result: Result, group: _Group, lag: float, *, wall: bool = False) -> list[str]:
         options, found = self.options, []
         kind = "wall" if wall else self.clock.kind
         if result.noise > options.max_noise:
@@ -269,6 +288,8 @@ class Runner:
             found.append(f"few samples: {len(result.seconds)} of {options.min_samples}")
         if result.time.median < _SHORTEST[kind]:
             found.append(f"too short: {1e6 * result.time.median:.3g} us")
+        if lag > _LAGGING and not wall:
+            found.append(f"slow clock: {lag:.2f} x")
         drift = summarize(result.copy_seconds).median / group.copy_median if result.copy_seconds else 1.0
         if drift > _SLOWER:
             found.append(f"throttled: {drift:.2f} x")

@@ -16,8 +16,8 @@ from ..planning.plan import plan_problem
 from ..planning.problem import Operator, Precision, ScanOptions, ScanProblem, scan_problem
 from ..planning.tuning import DEFAULTS
 from ..planning.windows import Limits
-from .clock import Clock, work_of
-from .workloads import elements
+from .clock import Clock, Pace, work_of
+from .workloads import COPIES, elements, plan_copy
 
 if TYPE_CHECKING:
     from ..runtime.device import Buffer, Device
@@ -226,6 +226,8 @@ def tune(device: Device, clock: Clock, seconds: float) -> Iterator[Decision]:
     source, target = device.allocate(data.nbytes), device.allocate(data.nbytes)
     try:
         device.upload(source, 0, data)
+        copy = plan_copy(COPIES[0], data.nbytes, limits)
+        pace = Pace(clock, work_of(device, copy, source.gpu_buffer, target.gpu_buffer))
         for number, question in enumerate(questions):
             rungs = []
             share = time.monotonic() + (end - time.monotonic()) / (len(questions) - number)
@@ -236,7 +238,7 @@ def tune(device: Device, clock: Clock, seconds: float) -> Iterator[Decision]:
                     for threshold in (value, question.beyond(value))
                 ]
                 if sides[0] != sides[1] and time.monotonic() < share:
-                    rungs.append(Rung(value, *_times(device, clock, sides, source, target)))
+                    rungs.append(Rung(value, *_times(device, clock, pace, sides, source, target)))
             decision = decide(question, rungs)
             tuning = replace(tuning, **{question.threshold: decision.chosen})
             yield decision
@@ -245,10 +247,13 @@ def tune(device: Device, clock: Clock, seconds: float) -> Iterator[Decision]:
         target.release()
 
 
-def _times(device: Device, clock: Clock, plans: Sequence[Plan], source: Buffer, target: Buffer) -> list[float]:
+def _times(
+    device: Device, clock: Clock, pace: Pace, plans: Sequence[Plan], source: Buffer, target: Buffer
+) -> list[float]:
     """Return the median time of each plan, measured in turn, after a first run of each that compiles it."""
     works = [work_of(device, plan, source.gpu_buffer, target.gpu_buffer) for plan in plans]
     for work in works:
         clock.seconds(work)
+    pace.rise()
     samples = [[clock.seconds(work) for work in works] for _ in range(_SAMPLES)]
     return [max(statistics.median(each), 1e-9) for each in zip(*samples, strict=True)]
