@@ -540,7 +540,7 @@ def test_an_integer_tile_goes_on_from_more_tiles_than_a_workgroup_has_invocation
     device: Device, dtype: str, way: str
 ) -> None:
     """All keep what they have to themselves, so that the last pass folds the totals before each tile."""
-    shape = (600 * TILE + 5,) if way == "lookback" else (600 * PART + 5, 8)
+    shape = (600 * TILE + 5,) if way == "lookback" else (600 * PARTS[dtype] + 5, 8)
     x = numbers(shape, dtype, "sum")
     layout = Layout.packed(shape)
     problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, layout, layout, 0)
@@ -1036,8 +1036,8 @@ def test_a_look_back_takes_no_part_of_what_others_post(
     check_left(device, x, "sum", posts, exclusive=exclusive)
 
 
-PART = 1024
-"""Rows of a part of a narrow strip: of integers it counts as a tile, and 16 are a span."""
+PARTS = {"float32": 512, "int64": 512, "int32": 1024, "int16": 1024, "uint8": 1024}
+"""Rows of a part of a strip: of integers it counts as a tile, and 16 are a span."""
 
 
 def run_strip(
@@ -1070,13 +1070,13 @@ def run_strip(
 
 @pytest.mark.combinations
 @pytest.mark.parametrize("operator", ["sum", "product"])
-@pytest.mark.parametrize(("dtype", "span"), [("float32", SPAN), ("int32", 16 * PART)])
+@pytest.mark.parametrize(("dtype", "span"), [("float32", SPAN), ("int32", 16 * PARTS["int32"])])
 @pytest.mark.parametrize("number", [1, 2, 4, 7, 8])
 def test_a_look_back_of_a_strip_folds_the_spans_whose_prefix_is_missing(
     device: Device, number: int, dtype: str, span: int, operator: str
 ) -> None:
     """First it looks at two spans, then at four, then at eight. Then it gives up, and others see to its part."""
-    x = numbers((9 * span + PART + 5, 8), dtype, operator)
+    x = numbers((9 * span + PARTS[dtype] + 5, 8), dtype, operator)
     expected = expected_scan(device, x, operator, 0)
     posts = StripPosts((2, 7), prefixes=tuple(range(9 - number, 9)))
     got = run_strip(device, x, operator, posts, repairs=False)
@@ -1093,18 +1093,19 @@ def torn_strips() -> Iterator[tuple[str, tuple[int, int], bool, StripPosts]]:
     That is a word of a block before it in its tile, of the last result before it, of a tile before it in its span, or
     of the span before, whose total and prefix are not both there.
     """
+    shape, columns = (SPAN + 2 * TILE + PARTS["float32"] + 9, 16), (15,)
     for word in range(2):
-        for record, number in (("block", 16 * 18 + 2), ("tile", 17), ("span", 0), ("prefix", 0)):
+        for record, number in (("block", 16 * 18 + 1), ("tile", 17), ("span", 0), ("prefix", 0)):
             other = {"span": "prefix", "prefix": "span"}.get(record)
             torn = ((record, number, word), *[(other, 0, i) for i in range(2) if other])
-            yield "float32", (SPAN + 2 * TILE + PART + 9, 8), False, StripPosts((7,), torn=torn)
-        end = StripPosts((7,), torn=(("end", 4 * 18, word),))
-        yield "float32", (SPAN + 2 * TILE + PART + 9, 8), True, end
+            yield "float32", shape, False, StripPosts(columns, torn=torn)
+        end = StripPosts(columns, torn=(("end", 8 * 18, word),))
+        yield "float32", shape, True, end
     for word in range(4):
         for record, number in (("tile", 17), ("span", 0), ("prefix", 0)):
             other = {"span": "prefix", "prefix": "span"}.get(record)
             torn = ((record, number, word), *[(other, 0, i) for i in range(4) if other])
-            yield "int64", (18 * PART + 9, 4), True, StripPosts((3,), torn=torn)
+            yield "int64", (18 * PARTS["int64"] + 9, 8), True, StripPosts((7,), torn=torn)
 
 
 @pytest.mark.parametrize(("dtype", "shape", "exclusive", "posts"), list(torn_strips()))
@@ -1123,7 +1124,8 @@ def test_a_look_back_of_a_strip_takes_no_part_of_what_others_post(
 
 def left_in_a_window() -> Iterator[tuple[str, int, StripPosts]]:
     """Yield a type, its columns in a strip, and a total that the last part of the second window looks for in vain."""
-    for dtype, columns, rows in (("uint8", 32, PART), ("int16", 16, PART), ("int64", 4, PART), ("float32", 8, TILE)):
+    for dtype, columns in (("uint8", 32), ("int16", 16), ("int64", 8), ("float32", 16)):
+        rows = TILE if dtype == "float32" else PARTS[dtype]
         first = columns - 4 // np.dtype(dtype).itemsize if dtype in ("uint8", "int16") else columns - 1
         yield dtype, columns, StripPosts((first,), torn=(("tile", TILE // rows - 1, 0),))
 

@@ -127,8 +127,8 @@ def test_a_whole_problem_that_fits_is_one_window() -> None:
         ((128, 4096), 0, ["scan_slices"]),
         ((1000, 511), 0, ["scan_rows"]),
         ((1000, 10), 0, ["scan_rows"]),
-        ((256, 5000), 1, ["scan_rows"]),
-        ((255, 5000), 1, ["scan_tiles", "scan_lookback", "scan_repair", "scan_tiles"]),
+        ((128, 5000), 1, ["scan_rows"]),
+        ((127, 5000), 1, ["scan_tiles", "scan_lookback", "scan_repair", "scan_tiles"]),
     ],
 )
 def test_the_kernels_for_a_shape(sizes: tuple[int, ...], axis: int, expected: list[str]) -> None:
@@ -381,30 +381,66 @@ def test_bands_are_as_wide_as_gives_each_core_one(
 
 
 @pytest.mark.parametrize(
-    ("slices", "element", "constants", "workgroups"),
+    ("rows", "slices", "element", "constants", "workgroups"),
     [
-        (4096, "float32", (16, 1), 256),
-        (4080, "float32", (4, 2), 510),
-        (4096, "int64", (16, 1), 256),
-        (4080, "float64", (4, 1), 1020),
-        (8192, "float16", (16, 2), 256),
-        (8160, "float16", (8, 2), 510),
-        (16_384, "uint8", (16, 1), 256),
-        (16_320, "int8", (4, 2), 510),
-        (8192, "int16", (16, 1), 256),
-        (521, "int32", (4, 2), 66),
-        (16_385, "uint8", (16, 1), 257),
-        (4095, "int16", (8, 1), 256),
-        (4095, "float16", (8, 2), 256),
-        (8193, "float16", (16, 2), 257),
+        (2000, 8192, "float32", (16, 2), 256),
+        (2000, 4096, "float32", (16, 2), 128),
+        (2000, 4064, "float32", (8, 2), 254),
+        (2000, 2048, "float32", (8, 2), 128),
+        (2000, 2032, "float32", (4, 2), 254),
+        (2000, 521, "int32", (4, 2), 66),
+        # No wider invocations than stretches of rows are long.
+        (512, 2032, "float32", (8, 2), 127),
+        (513, 2032, "float32", (4, 2), 254),
+        (256, 2032, "float32", (16, 1), 127),
+        (257, 2032, "float32", (8, 2), 127),
+        (2000, 2048, "int64", (16, 1), 128),
+        (2000, 2032, "float64", (8, 1), 254),
+        (2000, 1016, "float64", (4, 1), 254),
+        # With half as many bytes on their way: of 16 bits, and rows that begin inside words.
+        (2000, 8192, "float16", (16, 2), 256),
+        (2000, 8160, "float16", (8, 2), 510),
+        (200, 8160, "float16", (16, 2), 255),
+        (2000, 16_384, "uint8", (16, 2), 128),
+        (2000, 16_256, "int8", (8, 2), 254),
+        (2000, 8128, "int8", (4, 2), 254),
+        (2000, 8192, "int16", (16, 2), 128),
+        (2000, 16_385, "uint8", (16, 1), 257),
+        (2000, 8191, "int16", (16, 1), 256),
+        (2000, 8159, "int16", (8, 1), 510),
+        (2000, 8159, "float16", (8, 2), 510),
+        (2000, 8191, "float16", (16, 2), 256),
     ],
 )
-def test_the_strips_of_gpus(slices: int, element: str, constants: tuple[int, int], workgroups: int) -> None:
-    """Narrow ones, of a sector of 32 bytes, where wide ones would be few."""
-    one = plan_problem(packed_scan((300, slices), 0, element), Limits(float64=True)).passes[0]
+def test_the_strips_of_gpus(rows: int, slices: int, element: str, constants: tuple[int, int], workgroups: int) -> None:
+    """The widest of which there are enough to keep a GPU busy."""
+    one = plan_problem(packed_scan((rows, slices), 0, element), Limits(float64=True)).passes[0]
     assert one.pipeline.kernel == "scan_strips"
     found = dict(one.pipeline.constants)
     assert ((found["lanes"], found["columns"]), one.grid[0]) == (constants, workgroups)
+
+
+@pytest.mark.parametrize(
+    ("slices", "element", "kernel", "constants"),
+    [
+        (1023, "float32", "scan_strip_lookback", (8, 2)),
+        (1024, "float32", "scan_strips", (4, 2)),
+        (64, "float64", "scan_strip_lookback", (8, 1)),
+        (64, "int64", "scan_strip_lookback", (8, 1)),
+        (512, "int64", "scan_strips", (4, 1)),
+        (64, "int32", "scan_strip_lookback", (4, 2)),
+        (64, "float16", "scan_strip_lookback", (8, 2)),
+        (2047, "uint8", "scan_strip_lookback", (8, 1)),
+        (2044, "uint8", "scan_strip_lookback", (4, 2)),
+        (2048, "uint8", "scan_strips", (4, 2)),
+    ],
+)
+def test_parts_of_few_strips(slices: int, element: str, kernel: str, constants: tuple[int, int]) -> None:
+    """A workgroup each, as narrow as the element's order makes it pay."""
+    planned = plan_problem(packed_scan((2**14, slices), 0, element), Limits(float64=True)).passes
+    one = next(one for one in planned if not one.only_clears)
+    found = dict(one.pipeline.constants)
+    assert (one.pipeline.kernel, found["lanes"], found["columns"]) == (kernel, *constants)
 
 
 @pytest.mark.parametrize(

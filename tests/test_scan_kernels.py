@@ -14,7 +14,7 @@ from dmlgpu import dtypes, reference
 from dmlgpu.layout import Layout
 from dmlgpu.planning import scan as scans
 from dmlgpu.planning.plan import KERNELS, plan_problem
-from dmlgpu.planning.problem import Operator, Precision, ScanOptions, scan_problem
+from dmlgpu.planning.problem import Operator, Precision, ScanOptions, ScanProblem, scan_problem
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 
@@ -519,12 +519,25 @@ def of_whole_strips(limits: Limits) -> Limits:
     return replace(limits, software=False, tuning=replace(limits.tuning, tile_columns=2**32))
 
 
+def enough_strips(limits: Limits, problem: ScanProblem, width: str) -> Limits:
+    """Return limits whose plans take the widest strips, the narrowest, or those in between."""
+    enough = {"widest": 0, "narrowest": 2**32}.get(width)
+    if enough is None:
+        widest = enough_strips(limits, problem, "widest")
+        enough = plan_problem(problem, widest, kernel="strips").passes[0].grid[0] + 1
+    return replace(limits, tuning=replace(limits.tuning, enough_strips=enough))
+
+
+STRIP_VARIANTS = (("sum", False, False), ("product", True, True), ("sum", True, False))
+WIDTHS = ("widest", "between", "narrowest")
+
+
 @pytest.mark.combinations
 @pytest.mark.parametrize("way", STRIPS)
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "float32", "int32", "float64", "uint64"])
 def test_strips(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slices side by side on GPUs, in narrow strips and in wide ones."""
-    monkeypatch.setattr(device, "limits", of_whole_strips(device.limits))
+    """Slices side by side on GPUs, in strips of every width."""
+    gpu = of_whole_strips(device.limits)
     size = np.dtype(dtype).itemsize
     shape, axis, *placed = STRIPS[way]
     shape = (*shape[:-1], shape[-1] // size)
@@ -532,16 +545,23 @@ def test_strips(device: Device, dtype: str, way: str, monkeypatch: pytest.Monkey
         Layout(shape, (*(stride // size for stride in strides[:-1]), 1), offset // size)
         for strides, offset in (placed[:2], placed[2:])
     )
-    for operator, exclusive, reverse in (("sum", False, False), ("product", True, True), ("sum", True, False)):
+    first = [*STRIPS].index(way)
+    for number, (operator, exclusive, reverse) in enumerate(STRIP_VARIANTS):
+        width = WIDTHS[(first + number) % len(WIDTHS)]
         x = numbers(shape, dtype, operator)
         if way == "repeated":
             x = np.broadcast_to(x[:1], shape)
         element = dtypes.by_dtype(x.dtype)
         problem = scan_problem(element, Operator(operator), source, target, axis, ScanOptions(exclusive=exclusive))
+        monkeypatch.setattr(device, "limits", enough_strips(gpu, problem, width))
         passes = plan_problem(problem, replace(device.limits, float64=True)).passes
         is_exact = element.kind != "float"
         assert {kernel_of(one) for one in passes} == {"scan_strips", *([] if is_exact else [SUSPECTS])}
-        assert dict(passes[0].pipeline.constants)["lanes"] == (16 if way == "wide" else 8 if dtype == "float16" else 4)
+        # No stretch is twice as long as the axis.
+        possible = [16, *(lanes for lanes in (8, 4) if 4096 // lanes < 2 * shape[axis])]
+        possible = [lanes for lanes in possible if lanes > 4 or dtype != "float16"]
+        expected = {"widest": possible[0], "narrowest": possible[-1]}.get(width, possible[min(1, len(possible) - 1)])
+        assert dict(passes[0].pipeline.constants)["lanes"] == expected
         check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
         if is_exact and source.strides == target.strides:
             passes = plan_problem(problem, device.limits, one_buffer=True).passes
@@ -554,13 +574,16 @@ def test_strips(device: Device, dtype: str, way: str, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float16"])
 def test_unaligned_strips(device: Device, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Words of narrow elements that begin inside words of memory, of which neighbours and other strips have parts."""
-    monkeypatch.setattr(device, "limits", of_whole_strips(device.limits))
+    gpu = of_whole_strips(device.limits)
     shape, axis, *placed = UNALIGNED_STRIPS[way]
     source, target = (Layout(shape, strides, offset) for strides, offset in (placed[:2], placed[2:]))
-    for operator, exclusive, reverse in (("sum", False, False), ("product", True, True), ("sum", True, False)):
+    first = [*UNALIGNED_STRIPS].index(way)
+    for number, (operator, exclusive, reverse) in enumerate(STRIP_VARIANTS):
         x = numbers(shape, dtype, operator)
         element = dtypes.by_dtype(x.dtype)
         problem = scan_problem(element, Operator(operator), source, target, axis, ScanOptions(exclusive=exclusive))
+        limits = enough_strips(gpu, problem, WIDTHS[(first + number) % len(WIDTHS)])
+        monkeypatch.setattr(device, "limits", limits)
         cells = dict(plan_problem(problem, device.limits).passes[0].pipeline.slots)["cells"]
         assert cells == ("unaligned_halves" if dtype == "float16" else "unaligned")
         check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
@@ -591,12 +614,15 @@ def test_windows_that_are_a_single_column_wide(
 @pytest.mark.parametrize("dtype", ["float32", "int32", "float64", "int64"])
 def test_strips_of_any_width(device: Device, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Elements of whole words, at any stride of columns and rows."""
-    monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
+    gpu = replace(device.limits, software=False)
     for sizes, axis, steps in (((300, 4099), 0, (1, 1)), ((5, 260, 103), 1, (2, 3)), ((1030, 521), 0, (3, 1))):
         layouts = [Layout(sizes, tuple(stride * step for stride in Layout.packed(sizes).strides), 5) for step in steps]
         x = numbers(sizes, dtype)
-        check_scan(device, x, "sum", axis, source=layouts[0], target=layouts[1])
-        check_scan(device, x, "product", axis, exclusive=True, reverse=True, source=layouts[0], target=layouts[1])
+        for enough in (0, 2**32):
+            limits = replace(gpu, tuning=replace(gpu.tuning, enough_strips=enough))
+            monkeypatch.setattr(device, "limits", limits)
+            check_scan(device, x, "sum", axis, source=layouts[0], target=layouts[1])
+            check_scan(device, x, "product", axis, exclusive=True, reverse=True, source=layouts[0], target=layouts[1])
 
 
 def test_strips_where_they_do_not_serve() -> None:

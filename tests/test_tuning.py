@@ -259,7 +259,7 @@ class TestCommand:
         assert main(["tune"]) == 0
         out, _ = capsys.readouterr()
         row = next(line for line in out.splitlines() if line.startswith("many_rows"))
-        assert row.split() == ["many_rows", "256", "64", "3.00", "times", "as", "fast", "at", "5", "sizes"]
+        assert row.split() == ["many_rows", "128", "64", "3.00", "times", "as", "fast", "at", "5", "sizes"]
         assert f"wrote {cache}; DMLGPU_TUNING=off leaves it out" in out
         assert tuned.stored_tuning(device.description) == Tuning(many_rows=64)
 

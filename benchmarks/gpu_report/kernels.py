@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -10,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlgpu import reference
-from dmlgpu.bench.clock import Clock, Work, work_of
+from dmlgpu.bench.clock import Clock, Pace, Work, work_of
 from dmlgpu.bench.results import ratios, summarize
 from dmlgpu.bench.rows import Row
 from dmlgpu.bench.runner import clear, problem_of
-from dmlgpu.bench.workloads import Data, padded
+from dmlgpu.bench.workloads import COPIES, Data, padded, plan_copy
 from dmlgpu.errors import said
 from dmlgpu.planning.dispatch import Plan
 from dmlgpu.planning.kernels import serial_steps
@@ -35,6 +36,8 @@ _MOST_STEPS = 2**17
 left out, as nobody would take them and a driver's watchdog might end them."""
 _BY_TILES = ("lookback", "serial", "strip_lookback")
 """Ways that cut slices into tiles."""
+_SHAPES = {"widest": 0, "narrowest": 2**32}
+"""Strips, by how many are enough."""
 _MOST_SPANS = 64
 """Dispatches whose times are told apart."""
 
@@ -43,16 +46,20 @@ def ways(row: Row, limits: Limits) -> dict[str, Plan]:
     """Return the plan that a row has, as "chosen", and those of other kernels that the device's plans ever take.
 
     Kernels that would do the same, or would take far too long, are left out, and those that cut slices into tiles where
-    a slice is one.
+    a slice is one. Strips also come as wide and as narrow as there are.
     """
     problem = problem_of(row)
     found = {"chosen": plan_problem(problem, limits)}
     for kernel in policy_of(limits).kernels:
         if kernel in _BY_TILES and problem.axis.size <= TILE:
             continue
-        plan = plan_problem(problem, limits, kernel=kernel)
-        if plan not in found.values() and _longest(plan) <= _MOST_STEPS:
-            found[kernel] = plan
+        shapes = {kernel: limits.tuning}
+        if kernel == "strips":
+            shapes |= {f"{kernel}, {how}": replace(limits.tuning, enough_strips=few) for how, few in _SHAPES.items()}
+        for name, tuning in shapes.items():
+            plan = plan_problem(problem, replace(limits, tuning=tuning), kernel=kernel)
+            if plan not in found.values() and _longest(plan) <= _MOST_STEPS:
+                found[name] = plan
     return found
 
 
@@ -77,18 +84,20 @@ def compared(device: Device, rows: Sequence[Row], clock: Clock) -> Iterator[Foun
                 name: work_of(device, plan, source.gpu_buffer, target.gpu_buffer)
                 for name, plan in ways(row, device.limits).items()
             }
+            copy = plan_copy(COPIES[0], x.nbytes, device.limits, x.itemsize)
+            pace = Pace(clock, work_of(device, copy, source.gpu_buffer, target.gpu_buffer))
             found = {}
             for name, work in works.items():
                 clear(device, target)
-                found[name] = _first(clock, work, device, target, data.expected(row))
-            _sample(clock, works, found)
+                found[name] = _first(clock, pace, work, device, target, data.expected(row))
+            _sample(clock, pace, works, found)
             yield {"name": row.name, "kernels": [{"kernel": name} | one for name, one in found.items()]}
         finally:
             source.release()
             target.release()
 
 
-def _first(clock: Clock, work: Work, device: Device, target: Buffer, expected: NDArray[Any]) -> Found:
+def _first(clock: Clock, pace: Pace, work: Work, device: Device, target: Buffer, expected: NDArray[Any]) -> Found:
     """Run a way for the first time, and check its bits; whatever breaks is told, and the other ways go on."""
     entry: Found = {"seconds": None, "times_chosen": None, "dispatches": [], "difference": None, "failed": None}
     names = [step.planned.pipeline.kernel for batch in work.batches for step in batch]
@@ -97,6 +106,7 @@ def _first(clock: Clock, work: Work, device: Device, target: Buffer, expected: N
         out = np.empty_like(expected)
         device.download(target, 0, out)
         entry["difference"] = reference.first_difference(out, expected)
+        pace.rise()
         entry["seconds"] = clock.seconds(work)
         each: list[float] | list[None] = clock.each(work) if len(names) <= _MOST_SPANS else []
         parts = zip(names, each or [None] * len(names), strict=True)
@@ -106,7 +116,7 @@ def _first(clock: Clock, work: Work, device: Device, target: Buffer, expected: N
     return entry
 
 
-def _sample(clock: Clock, works: Mapping[str, Work], found: Mapping[str, Found]) -> None:
+def _sample(clock: Clock, pace: Pace, works: Mapping[str, Work], found: Mapping[str, Found]) -> None:
     """Measure in turn those that are not far slower than the chosen one."""
     once = found["chosen"]["seconds"]
     if once is None:
@@ -114,6 +124,7 @@ def _sample(clock: Clock, works: Mapping[str, Work], found: Mapping[str, Found])
     taken: dict[str, list[float]] = {
         name: [] for name in works if (found[name]["seconds"] or np.inf) <= _FAR_SLOWER * once
     }
+    pace.rise()
     for _ in range(_SAMPLES):
         for name, samples in taken.items():
             samples.append(clock.seconds(works[name]))

@@ -117,6 +117,14 @@ QUESTIONS: Sequence[Question] = (
         lambda value, _: _scan((_ELEMENTS // value, value), 0, Precision.COMPENSATED),
     ),
     Question(
+        "enough_strips",
+        "the fewest strips of columns that are better than narrower ones",
+        False,
+        (32, 64, 128, 256, 512),
+        True,
+        lambda value, _: _scan((_ELEMENTS // (32 * value), 32 * value), 0),
+    ),
+    Question(
         "tile_columns",
         "the fewest columns side by side that are read row by row, however few they are",
         False,

@@ -23,12 +23,9 @@ __all__ = [
     "strips_of",
 ]
 
-_WIDE, _NARROW = 16, 4
-"""Invocations of a strip beside each other, with a column each, or with two, so that few strips have as many bytes in
-flight: a row of a strip is 64 bytes, or a GPU's sector of 32."""
-_SECTOR_WORDS = 8
-_MANY_STRIPS = 256
-"""So many wide strips fill a GPU, with 16 KiB in flight each."""
+_WIDE, _SECTOR_WORDS, _NARROW = 16, 8, 4
+"""Invocations of a strip beside each other, with one or two columns each. What is beside them in a row is read at once:
+a GPU's sector is 32 bytes, and its memory's least access may be 64."""
 _WORD_BYTES = 4
 _STRIP_WORDS = 8
 """Words a column, see wgsl/lib/slices/suspects.wgsl."""
@@ -113,12 +110,12 @@ def strips_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_pl
     cut = cut_to(problem, (*chunks[:-1], along), limits.binding_bytes // (4 * _STRIP_WORDS), 2 * in_word)
     if 0 in cut:
         return None
-    return _strips("scan_strips", problem, cut, is_wide=_wide_strips(problem) >= _MANY_STRIPS)
+    return _strips("scan_strips", problem, cut, *_shape_of_strips(problem, limits.tuning.enough_strips))
 
 
 def strip_bytes_in_flight(problem: ScanProblem) -> int:
     """Return how many bytes narrow strips of all slices load before they use any: the stretches of their rows."""
-    lanes = _SECTOR_WORDS if _is_halves(problem) or not _is_aligned(problem) else _NARROW
+    lanes = _SECTOR_WORDS if _is_thin(problem) else _NARROW
     rows = min(problem.axis.size, 256 * RUN // lanes)
     return problem.slices * problem.element.itemsize * rows
 
@@ -135,32 +132,66 @@ def strip_lookback_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int
     cut = cut_to(problem, chunks, room, 2 * _in_word(problem))
     if 0 in cut or (cut[-1] < problem.axis.size and cut[-1] % TILE):
         return None
-    # Narrow, since their parts are long: each looks at what others have posted.
-    return _strips("scan_strip_lookback", problem, cut, is_wide=False)
+    # Each part looks at what others have posted. Narrow strips have longer parts, which the order of floats divides.
+    is_long = is_exact and problem.element.itemsize <= _WORD_BYTES
+    lanes, columns = [shape for shape in _shapes(problem) if shape[0] <= _SECTOR_WORDS][-1 if is_long else 0]
+    return _strips("scan_strip_lookback", problem, cut, lanes, columns)
 
 
-def _strips(kernel: str, problem: ScanProblem, chunks: Sequence[int], *, is_wide: bool) -> Columns:
+def _shapes(problem: ScanProblem) -> list[tuple[int, int]]:
+    """Return the invocations beside each other, and the columns of each, that a strip can have, the widest first."""
+    all_lanes = (_WIDE, _SECTOR_WORDS) if _is_thin(problem) else (_WIDE, _SECTOR_WORDS, _NARROW)
+    is_single = problem.element.itemsize > _WORD_BYTES or not (_is_aligned(problem) or _is_halves(problem))
+    return [(lanes, 1 if is_single else 2) for lanes in all_lanes]
+
+
+def _shape_of_strips(problem: ScanProblem, enough: int) -> tuple[int, int]:
+    """Return the widest shape of which there are enough strips.
+
+    Shapes whose stretches of rows are twice as long as the axis are left out: half of their invocations would be idle.
+    """
+    found = [shape for shape in _shapes(problem) if shape[0] == _WIDE or part_rows(shape[0]) < 2 * problem.axis.size]
+    many = 2 * enough if _is_thin(problem) else enough
+    for lanes, columns in found:
+        if _strip_count(problem, _width(problem, lanes, columns)) >= many:
+            return lanes, columns
+    lanes, columns = found[-1]
+    return lanes, columns if lanes < _WIDE or _is_halves(problem) else 1
+
+
+def _width(problem: ScanProblem, lanes: int, columns: int) -> int:
+    """Return the slices of a strip."""
+    return lanes * columns * (1 if _is_halves(problem) else _in_word(problem))
+
+
+def _strip_count(problem: ScanProblem, width: int) -> int:
+    """Return how many strips slices make; those that are not aligned end with each row of neighbours."""
+    across = problem.slices if _is_aligned(problem) else problem.across
+    return problem.slices // across * ceil_div(across, width)
+
+
+def _strips(kernel: str, problem: ScanProblem, chunks: Sequence[int], lanes: int, columns: int) -> Columns:
     element, in_word = problem.element, _in_word(problem)
     is_halves, is_aligned = _is_halves(problem), _is_aligned(problem)
-    lanes, columns = (_WIDE, 1) if is_wide else (_NARROW, 2)
     slots: dict[str, str] = {}
     if is_halves:
-        access, lanes, columns = "cells of halves", max(lanes, _SECTOR_WORDS), 2
-        if not is_aligned:
-            access = "cells of unaligned halves"
+        access = "cells of halves" if is_aligned else "cells of unaligned halves"
     elif not is_aligned:
-        access, lanes, columns = "cells of unaligned words", max(lanes, _SECTOR_WORDS), 1
-    elif element.itemsize > _WORD_BYTES:
-        access, columns = "cells of pairs", 1
-    elif columns == 2 and is_whole(problem, columns * in_word, columns * _WORD_BYTES):
+        access = "cells of unaligned words"
+    elif element.itemsize > _WORD_BYTES or (columns == 2 and is_whole(problem, 2 * in_word, 2 * _WORD_BYTES)):
         access = "cells of pairs"
     else:
         access = "cells of words"
     if in_word > 1 and not is_halves:
         slots = {"element": "int_packed"}
     constants = {"lanes": lanes, "columns": columns}
-    width = lanes * columns * (1 if is_halves else in_word)
+    width = _width(problem, lanes, columns)
     return Columns(kernel, tuple(chunks), access, constants, slots, width, is_exact=element.kind != "float")
+
+
+def _is_thin(problem: ScanProblem) -> bool:
+    """Whether an invocation takes a word of a row, not two: strips have half as many bytes on their way."""
+    return _is_halves(problem) or not _is_aligned(problem)
 
 
 def _is_halves(problem: ScanProblem) -> bool:
@@ -171,13 +202,6 @@ def _is_aligned(problem: ScanProblem) -> bool:
     """Whether the columns of a word lie in a word of memory."""
     in_word = _in_word(problem)
     return in_word == 1 or is_whole(problem, in_word, _WORD_BYTES)
-
-
-def _wide_strips(problem: ScanProblem) -> int:
-    """Return how many wide strips slices make; those that are not aligned end with each row of neighbours."""
-    across = problem.slices if _is_aligned(problem) else problem.across
-    nbytes = across * min(_WORD_BYTES, problem.element.itemsize)
-    return problem.slices // across * ceil_div(nbytes, _WIDE * _WORD_BYTES)
 
 
 def can_be_strips(problem: ScanProblem, limits: Limits, in_place: bool) -> bool:

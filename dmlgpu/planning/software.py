@@ -22,9 +22,10 @@ __all__ = ["Choice", "GpuPolicy", "SoftwarePolicy", "policy_of"]
 
 _FEW_COLUMNS = 512
 """As many slices side by side are worth strips: with fewer, most of a GPU would wait for a few workgroups."""
-_FEW_BYTES = 2**21
-"""With fewer bytes on their way at a time, those of 512 columns of 32 bits, parts of long strips are worth a workgroup
-each: a GPU needs some 25 KB for each of dozens of processors."""
+_FEW_BYTES = 2**22
+"""With fewer bytes on their way at a time, those of 1024 columns of 32 bits, parts of long strips are worth a workgroup
+each: a GPU needs some 25 KB for each of dozens of processors. Half as many of elements of less than a word, for which
+parts have more to do. docs/performance.md has what an H200 made of both."""
 _FEW_ROWS = 128
 """Up to so many rows leave half of a strip's invocations idle. Elements of less than a word take strips all the same:
 other kernels store them by atomics."""
@@ -175,7 +176,7 @@ class GpuPolicy:
 
     def _is_strips(self, problem: ScanProblem, in_place: bool) -> bool:
         is_long = problem.axis.size > _FEW_ROWS or problem.element.itemsize < _WORD_BYTES
-        is_many = problem.slices >= _FEW_COLUMNS or strip_bytes_in_flight(problem) >= _FEW_BYTES
+        is_many = problem.slices >= _FEW_COLUMNS or not _are_few_strips(problem)
         is_wide = problem.is_side_by_side and is_many
         # Of elements of less than a word, others store each by an atomic.
         is_near = problem.element.itemsize < _WORD_BYTES or _are_many_neighbours(problem)
@@ -185,8 +186,7 @@ class GpuPolicy:
         is_long = problem.axis.size > TILE and problem.slices * problem.axis.size >= _FAR_ELEMENTS
         words = problem.across * problem.element.itemsize // _WORD_BYTES
         is_wide = problem.is_side_by_side and words >= self.tuning.tile_columns
-        is_few = strip_bytes_in_flight(problem) < _FEW_BYTES
-        return is_long and is_wide and is_few and can_be_strips(problem, self.limits, in_place)
+        return is_long and is_wide and _are_few_strips(problem) and can_be_strips(problem, self.limits, in_place)
 
 
 @dataclass(frozen=True)
@@ -335,6 +335,12 @@ class SoftwarePolicy(GpuPolicy):
 
     def _is_far(self, problem: ScanProblem) -> bool:
         return problem.slices * problem.axis.size > self._traits.near_elements
+
+
+def _are_few_strips(problem: ScanProblem) -> bool:
+    """Whether strips have too few bytes on their way to keep a GPU busy."""
+    is_narrow = problem.element.itemsize < _WORD_BYTES
+    return strip_bytes_in_flight(problem) < (_FEW_BYTES // 2 if is_narrow else _FEW_BYTES)
 
 
 def _are_many_neighbours(problem: ScanProblem) -> bool:

@@ -27,6 +27,9 @@ class Tuning:
         As many slices side by side fill a GPU with an invocation each, and their memory accesses coalesce.
     many_rows : int
         As many slices fill a GPU with a workgroup each.
+    enough_strips : int
+        As many strips of columns, with 32 KiB on their way each, keep a GPU busy with a workgroup each, so that wider
+        ones, which touch more of a row at once, are better than more.
     tile_columns : int
         As many columns of 32 bits side by side, where they are too few strips to fill a GPU, are worth workgroups that
         take parts of several and read them row by row. Others touch a sector for each element.
@@ -50,7 +53,8 @@ class Tuning:
     short_slice: int = 256
     packed_slice: int = 2048
     many_slices: int = 4096
-    many_rows: int = 256
+    many_rows: int = 128
+    enough_strips: int = 128
     tile_columns: int = 8
     slices_a_core: int = 4
     few_slices: int = 2048
@@ -64,4 +68,5 @@ class Tuning:
 
 
 DEFAULTS: Final = Tuning()
-"""For GPUs from what plans move, for software drivers measured (docs/notes/software-drivers.md)."""
+"""For GPUs from what plans move and an H200 (docs/performance.md), for software drivers measured
+(docs/notes/software-drivers.md)."""

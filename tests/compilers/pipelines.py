@@ -80,11 +80,12 @@ def _scan_shapes(itemsize: int) -> Iterator[_Shape]:
     for count, length in ((4, 256), (256, 4096), (4, 8192)):  # scan_slices, scan_rows, tiles
         for pitch in (length, length + 1):
             yield from _slices(count, length, pitch)
-    # Side by side, in narrow strips and in wide ones, of words that are whole or not, or whole but not in pairs, with a
-    # tile or more in a binding.
-    many, in_word = max(2**14 // itemsize, 2**12), max(1, 4 // itemsize)
+    # Side by side, in strips of every width, of words that are whole or not, or whole but not in pairs, with a stretch,
+    # a tile or more in a binding.
+    in_word = max(1, 4 // itemsize)
+    strips = [count * in_word + more for count in (2**9, 2**10, 2**11, 2**12, 2**13) for more in (0, 2)]
     few, fewer = 64 * in_word, 24 * in_word  # whose tiles have a workgroup each
-    for count, length in (*product((2**10, many, many + 2), (300, 40_000)), (few, 2**18 + 9), (fewer, 50_000)):
+    for count, length in (*product(strips, (200, 300, 40_000)), (few, 2**18 + 9), (fewer, 50_000)):
         yield from _rows(count, length, count + -count % _GAP + 2 * _GAP)
         yield from _rows(count, length, count + 2 * _GAP + in_word)
         yield from _rows(count, length, count + 2 * _GAP + 1)
