@@ -79,7 +79,7 @@ class Site:
 
     def take_pages(self) -> None:
         """Copy the pages and what they link to."""
-        for path in [*(ROOT / name for name in PAGES), *pages_of_docs()]:
+        for path in [*(ROOT / name for name in PAGES), *reports(), *pages_of_docs()]:
             name = path.relative_to(ROOT)
             text = _LINK.sub(lambda match, path=path: self._link(path, match), path.read_text(encoding="utf-8"))
             self.write("index.md" if name == Path("README.md") else str(name), text)
@@ -216,6 +216,11 @@ def pages_of_docs() -> list[Path]:
     return [path for path in sorted((ROOT / "docs").rglob("*")) if path.suffix in {".md", ".ipynb"}]
 
 
+def reports() -> list[Path]:
+    """Return the reports from GPUs."""
+    return [path for path in sorted((ROOT / "benchmarks" / "results").glob("*.md")) if path.name != "README.md"]
+
+
 def public_names(module: ModuleType) -> Iterable[str]:
     """Return the names that a module offers: those of ``__all__``."""
     names: Iterable[str] = vars(module)["__all__"]
@@ -268,6 +273,7 @@ CONTRIBUTING
 docs/development
 benchmarks/README
 benchmarks/results/README
+{reports}
 docs/gpu-compilers
 docs/mutations
 {notes}
@@ -285,6 +291,7 @@ def contents() -> str:
     others = [page for page in pages if page not in named]
     notes = [page for page in others if page.startswith("docs/notes/")]
     text = CONTENTS.replace("{notes}", "\n".join(notes))
+    text = text.replace("{reports}", "\n".join(str(path.relative_to(ROOT).with_suffix("")) for path in reports()))
     return text.replace("{others}", "\n".join(page for page in others if page not in notes))
 
 
