@@ -18,7 +18,7 @@ from dmlgpu.runtime.device import Device
 
 from ..harness import Posts, StripPosts
 from ..near_underflow import KINDS, KINDS_IN_BLOCKS, infinity_times_small, kinds_of, near_underflow, s_of_a_window
-from ..test_exceptional import LEAVING, PART, torn_posts, torn_posts_of_ends, torn_strips, twice
+from ..test_exceptional import LEAVING, PARTS, torn_posts, torn_posts_of_ends, torn_strips, twice
 from ..test_float64_words import halfway
 from ..test_repair import EVENTS, PATTERNS, TILES
 from .cases import OUTPUT_FIRST, PACKED, BytesCase, CopyCase, own_scan
@@ -609,7 +609,7 @@ def _withheld() -> Iterator[_Choice]:
         yield case, {"withhold_every": 1, "window": TILE}
     # More tiles, or parts of them, than scan_tiles has invocations that fold their totals.
     yield own_scan("numbers", "int32", "sum", (300 * TILE + 5,), 0, "lookback"), {"withhold_every": 1, "window": 2**21}
-    case = own_scan("numbers", "int32", "sum", (600 * PART + 5, 8), 0, "strip_lookback")
+    case = own_scan("numbers", "int32", "sum", (600 * PARTS["int32"] + 5, 8), 0, "strip_lookback")
     yield case, {"withhold_every": 1, "window": 2**21}
 
 
@@ -652,7 +652,7 @@ def _missing_posts() -> Iterator[_Choice]:
         case = own_scan("numbers", dtype, "sum", (length,), 0, "lookback", exclusive=exclusive)
         yield case, {"without": posts}
     for dtype, operator, number in product(("float32", "int32"), _OPERATORS, (1, 2, 4, 7, 8)):
-        length = 9 * (SPAN if dtype == "float32" else 16 * PART) + PART + 5
+        length = 9 * (SPAN if dtype == "float32" else 16 * PARTS[dtype]) + PARTS[dtype] + 5
         case = own_scan("numbers", dtype, operator, (length, 8), 0, "strip_lookback")
         posts = StripPosts((2, 7), prefixes=tuple(range(9 - number, 9)))
         yield case, {"without": posts, "repairs": number == 8, "window": 2**21}
