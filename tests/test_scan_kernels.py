@@ -557,10 +557,8 @@ def test_strips(device: Device, dtype: str, way: str, monkeypatch: pytest.Monkey
         passes = plan_problem(problem, replace(device.limits, float64=True)).passes
         is_exact = element.kind != "float"
         assert {kernel_of(one) for one in passes} == {"scan_strips", *([] if is_exact else [SUSPECTS])}
-        # No stretch is twice as long as the axis.
-        possible = [16, *(lanes for lanes in (8, 4) if 4096 // lanes < 2 * shape[axis])]
-        possible = [lanes for lanes in possible if lanes > 4 or dtype != "float16"]
-        expected = {"widest": possible[0], "narrowest": possible[-1]}.get(width, possible[min(1, len(possible) - 1)])
+        possible = [16, 8] if dtype == "float16" else [16, 8, 4]
+        expected = {"widest": possible[0], "narrowest": possible[-1]}.get(width, 8)
         assert dict(passes[0].pipeline.constants)["lanes"] == expected
         check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=source, target=target)
         if is_exact and source.strides == target.strides:

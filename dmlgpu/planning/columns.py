@@ -146,17 +146,13 @@ def _shapes(problem: ScanProblem) -> list[tuple[int, int]]:
 
 
 def _shape_of_strips(problem: ScanProblem, enough: int) -> tuple[int, int]:
-    """Return the widest shape of which there are enough strips.
-
-    Shapes whose stretches of rows are twice as long as the axis are left out: half of their invocations would be idle.
-    """
-    found = [shape for shape in _shapes(problem) if shape[0] == _WIDE or part_rows(shape[0]) < 2 * problem.axis.size]
+    """Return the widest shape of which there are enough strips, or the narrowest."""
+    shapes = _shapes(problem)
     many = 2 * enough if _is_thin(problem) else enough
-    for lanes, columns in found:
+    for lanes, columns in shapes:
         if _strip_count(problem, _width(problem, lanes, columns)) >= many:
             return lanes, columns
-    lanes, columns = found[-1]
-    return lanes, columns if lanes < _WIDE or _is_halves(problem) else 1
+    return shapes[-1]
 
 
 def _width(problem: ScanProblem, lanes: int, columns: int) -> int:
