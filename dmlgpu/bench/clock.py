@@ -26,7 +26,9 @@ __all__ = ["BufferCopy", "Clock", "Pace", "Work", "elapsed", "work_of"]
 _MAX_SPANS = 2000
 """The most dispatches that are measured at once: a query set holds 4096 timestamps, two for each."""
 _BUSY_SECONDS = 0.01
-"""How much work is submitted at once to keep a GPU busy: far more than its host takes to submit it."""
+"""How much work is submitted at once to keep a GPU busy: more than its host takes to submit it."""
+_MOST_TIMES = 512
+"""How often it is repeated for that, at most."""
 _CALM_SECONDS = 0.5
 """For so long a clock that still rises has become no faster."""
 _MOST_SECONDS = 4.0
@@ -237,8 +239,8 @@ class Clock:
 class Pace:
     """How fast a GPU's processors go: drivers slow down those of a GPU that waits for its host now and then.
 
-    A copy hardly shows that, as it waits for memory, whose pace stays. What has more to do for each byte does. On
-    software devices, and where there are no timestamps, nothing is done about it.
+    A copy shows that less than what has more to do for each byte, so shares of a copy are wrong then, too. On software
+    devices, and where there are no timestamps, nothing is done about it.
 
     Parameters
     ----------
@@ -251,6 +253,7 @@ class Pace:
     def __init__(self, clock: Clock, work: Work) -> None:
         self._clock = clock
         self._work = work
+        self._times = 1
         self._best = 0.0
 
     def rise(self) -> None:
@@ -258,19 +261,24 @@ class Pace:
         if not self._clock.is_of_gpu:
             return
         is_known = self._best > 0.0
-        self._best = self._best or self._clock.seconds(self._work)
-        times = max(1, min(_MAX_SPANS, round(_BUSY_SECONDS / self._best)))
-        many = Work(tuple(batch * times for batch in self._work.batches), self._work.kept)
         begun = faster = time.monotonic()
         while time.monotonic() - begun < _MOST_SECONDS and time.monotonic() - faster < _CALM_SECONDS:
-            took = self._clock.seconds(many) / times
+            took = self._once()
             if is_known and took <= _AS_FAST * self._best:
                 return
-            if took < _FASTER * self._best:
+            if self._best == 0.0 or took < _FASTER * self._best:
                 self._best, faster = took, time.monotonic()
+            # By and by: the first time may be wrong, and a submission must not be too long for the device.
+            if took * self._times < _BUSY_SECONDS / 2 and self._times < _MOST_TIMES:
+                self._times *= 2
 
     def lag(self) -> float:
         """Return how many times as long the work takes as when the GPU was at its fastest."""
         if not self._clock.is_of_gpu or self._best == 0.0:
             return 1.0
-        return self._clock.seconds(self._work) / self._best
+        return min(self._once() for _ in range(3)) / self._best
+
+    def _once(self) -> float:
+        """Return how long the work takes, as part of a submission that repeats it."""
+        batches = tuple(batch * self._times for batch in self._work.batches)
+        return self._clock.seconds(Work(batches, self._work.kept)) / self._times

@@ -57,7 +57,7 @@ REASONS = {
     "noisy": "noise (interquartile range / median) exceeds --max-noise: close other programs",
     "few samples": "the --timeout came before --min-samples",
     "too short": "the time is near the clock's resolution: use more elements",
-    "slow clock": "the GPU's processors took so many times as long as at their fastest, which copies hardly show: "
+    "slow clock": "the GPU's processors took so many times as long as at their fastest, and copies lose less by that: "
     "times and shares are those of a slow GPU",
     "throttled": "the copy took so many times as long as at the start of its group, so the machine was busy or "
     "throttled: shares of the copy allow for that, times do not",
@@ -196,7 +196,8 @@ class Runner:
         begin("measuring")
         takers = [_taker(self.clock, work) for work in group.copies.values()]
         names = [*group.copies, MEMCPY]
-        samples, lag = self._paced(group, [*takers, memcpy], noise_of=0)
+        samples, lag = self._paced(group, takers, noise_of=0)
+        samples.append([memcpy() for _ in samples[0]])  # by itself: the device would wait for the host
         medians = {name: summarize(taken).median for name, taken in zip(names, samples, strict=True)}
         group.fastest = min((way.name for way in COPIES), key=lambda name: medians[name])
         group.copy_median = medians[group.fastest]
@@ -253,29 +254,32 @@ class Runner:
         self, group: _Group, takers: Sequence[Callable[[], float]], noise_of: int | None = None
     ) -> tuple[list[list[float]], float]:
         """Take samples while the GPU is at its fastest, twice if it slows down; return them, and how slow it was."""
+        until = time.monotonic() + self.options.timeout
         for _ in range(2):
             group.pace.rise()
-            samples = self._sample(takers, noise_of)
+            samples = self._sample(takers, noise_of, until)
             lag = group.pace.lag()
-            if lag <= _LAGGING:
+            if lag <= _LAGGING or time.monotonic() >= until:
                 break
         return samples, lag
 
-    def _sample(self, takers: Sequence[Callable[[], float]], noise_of: int | None = None) -> list[list[float]]:
+    def _sample(
+        self, takers: Sequence[Callable[[], float]], noise_of: int | None = None, until: float | None = None
+    ) -> list[list[float]]:
         """Take samples in turn until there are enough, the noise is low enough, or the time is over.
 
         The noise is that of one series, or of the ratios of the first two.
         """
         options = self.options
         samples: list[list[float]] = [[] for _ in takers]
-        started = time.monotonic()
+        end = time.monotonic() + options.timeout if until is None else until
         while True:
             for take, taken in zip(takers, samples, strict=True):
                 taken.append(take())
             series = ratios(samples[0], samples[1]) if noise_of is None else samples[noise_of]
             enough = len(series) >= options.min_samples
             calm = enough and summarize(series).noise <= options.max_noise
-            over = time.monotonic() - started >= options.timeout
+            over = time.monotonic() >= end
             if calm or over or len(series) >= _MOST_SAMPLES * options.min_samples:
                 return samples
 
