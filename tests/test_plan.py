@@ -416,6 +416,23 @@ def test_the_strips_of_gpus(rows: int, slices: int, element: str, constants: tup
 
 
 @pytest.mark.parametrize(
+    ("shape", "element", "kernel"),
+    [
+        ((4096, 256), "int64", "scan_strips"),
+        ((4096, 256), "float64", "scan_strips"),
+        ((4096, 255), "int64", "scan_rows"),
+        ((4097, 256), "int64", "scan_strip_lookback"),
+        ((4096, 512), "float32", "scan_strips"),
+        ((4096, 511), "float32", "scan_rows"),
+    ],
+)
+def test_short_strips_are_not_cut(shape: tuple[int, int], element: str, kernel: str) -> None:
+    """Up to a tile, where there is nothing to look back for."""
+    planned = plan_problem(packed_scan(shape, 0, element), Limits(float64=True)).passes
+    assert next(one for one in planned if not one.only_clears).pipeline.kernel == kernel
+
+
+@pytest.mark.parametrize(
     ("slices", "element", "kernel", "constants"),
     [
         (1023, "float32", "scan_strip_lookback", (8, 2)),
@@ -425,6 +442,10 @@ def test_the_strips_of_gpus(rows: int, slices: int, element: str, constants: tup
         (512, "int64", "scan_strips", (4, 1)),
         (64, "int32", "scan_strip_lookback", (4, 2)),
         (64, "float16", "scan_strip_lookback", (8, 2)),
+        (8, "float32", "scan_strip_lookback", (4, 2)),
+        (9, "float32", "scan_strip_lookback", (8, 2)),
+        (4, "float64", "scan_strip_lookback", (4, 1)),
+        (5, "float64", "scan_strip_lookback", (8, 1)),
         (2047, "uint8", "scan_strip_lookback", (8, 1)),
         (2044, "uint8", "scan_strip_lookback", (4, 2)),
         (2048, "uint8", "scan_strips", (4, 2)),
@@ -432,7 +453,8 @@ def test_the_strips_of_gpus(rows: int, slices: int, element: str, constants: tup
 )
 def test_parts_of_few_strips(slices: int, element: str, kernel: str, constants: tuple[int, int]) -> None:
     """A workgroup each, as narrow as the element's order makes it pay."""
-    planned = plan_problem(packed_scan((2**14, slices), 0, element), Limits(float64=True)).passes
+    rows = 2**14 if slices >= 64 else 2**18  # fewer elements stay in a cache
+    planned = plan_problem(packed_scan((rows, slices), 0, element), Limits(float64=True)).passes
     one = next(one for one in planned if not one.only_clears)
     found = dict(one.pipeline.constants)
     assert (one.pipeline.kernel, found["lanes"], found["columns"]) == (kernel, *constants)

@@ -114,7 +114,7 @@ def strips_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_pl
 
 
 def strip_bytes_in_flight(problem: ScanProblem) -> int:
-    """Return how many bytes narrow strips of all slices load before they use any: the stretches of their rows."""
+    """Return how many bytes the narrowest strips load before they use any: the stretches of their rows."""
     lanes = _SECTOR_WORDS if _is_thin(problem) else _NARROW
     rows = min(problem.axis.size, 256 * RUN // lanes)
     return problem.slices * problem.element.itemsize * rows
@@ -133,9 +133,10 @@ def strip_lookback_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int
     if 0 in cut or (cut[-1] < problem.axis.size and cut[-1] % TILE):
         return None
     # Each part looks at what others have posted. Narrow strips have longer parts, which the order of floats divides.
+    shapes = [shape for shape in _shapes(problem) if shape[0] <= _SECTOR_WORDS]
     is_long = is_exact and problem.element.itemsize <= _WORD_BYTES
-    lanes, columns = [shape for shape in _shapes(problem) if shape[0] <= _SECTOR_WORDS][-1 if is_long else 0]
-    return _strips("scan_strip_lookback", problem, cut, lanes, columns)
+    is_narrow = is_long or 2 * problem.across <= _width(problem, *shapes[0])
+    return _strips("scan_strip_lookback", problem, cut, *shapes[-1 if is_narrow else 0])
 
 
 def _shapes(problem: ScanProblem) -> list[tuple[int, int]]:

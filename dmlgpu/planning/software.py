@@ -22,13 +22,16 @@ __all__ = ["Choice", "GpuPolicy", "SoftwarePolicy", "policy_of"]
 
 _FEW_COLUMNS = 512
 """As many slices side by side are worth strips: with fewer, most of a GPU would wait for a few workgroups."""
-_FEW_BYTES = 2**22
-"""With fewer bytes on their way at a time, those of 1024 columns of 32 bits, parts of long strips are worth a workgroup
-each: a GPU needs some 25 KB for each of dozens of processors. Half as many of elements of less than a word, for which
-parts have more to do. docs/performance.md has what an H200 made of both."""
+_FEW_BYTES = 2**21
+"""As many bytes on their way at a time, those of 512 columns of 32 bits, are worth strips, too: a GPU needs some 25 KB
+for each of dozens of processors."""
+_FEW_BYTES_OF_LONG = 2**22
+"""With fewer, those of 1024 columns of 32 bits, parts of long strips are worth a workgroup each. Of elements of less
+than a word half as many bytes, as their parts have more to do for each. On an H200 parts of
+float32 are faster than strips at 512 columns and slower at 1024 (docs/performance.md); the rest was not measured."""
 _FEW_ROWS = 128
-"""Up to so many rows leave half of a strip's invocations idle. Elements of less than a word take strips all the same:
-other kernels store them by atomics."""
+"""Up to so many rows leave half of a wide strip's invocations idle. Elements of less than a word take strips all the
+same: other kernels store them by atomics."""
 _NEIGHBOURS_BYTES = 16
 """With fewer bytes before a gap, such as three colours of 32 bits, neighbours share so little of a sector that going
 along a slice touches fewer of them."""
@@ -176,7 +179,7 @@ class GpuPolicy:
 
     def _is_strips(self, problem: ScanProblem, in_place: bool) -> bool:
         is_long = problem.axis.size > _FEW_ROWS or problem.element.itemsize < _WORD_BYTES
-        is_many = problem.slices >= _FEW_COLUMNS or not _are_few_strips(problem)
+        is_many = problem.slices >= _FEW_COLUMNS or strip_bytes_in_flight(problem) >= _FEW_BYTES
         is_wide = problem.is_side_by_side and is_many
         # Of elements of less than a word, others store each by an atomic.
         is_near = problem.element.itemsize < _WORD_BYTES or _are_many_neighbours(problem)
@@ -186,7 +189,9 @@ class GpuPolicy:
         is_long = problem.axis.size > TILE and problem.slices * problem.axis.size >= _FAR_ELEMENTS
         words = problem.across * problem.element.itemsize // _WORD_BYTES
         is_wide = problem.is_side_by_side and words >= self.tuning.tile_columns
-        return is_long and is_wide and _are_few_strips(problem) and can_be_strips(problem, self.limits, in_place)
+        few = _FEW_BYTES if problem.element.itemsize < _WORD_BYTES else _FEW_BYTES_OF_LONG
+        is_few = strip_bytes_in_flight(problem) < few
+        return is_long and is_wide and is_few and can_be_strips(problem, self.limits, in_place)
 
 
 @dataclass(frozen=True)
@@ -335,12 +340,6 @@ class SoftwarePolicy(GpuPolicy):
 
     def _is_far(self, problem: ScanProblem) -> bool:
         return problem.slices * problem.axis.size > self._traits.near_elements
-
-
-def _are_few_strips(problem: ScanProblem) -> bool:
-    """Whether strips have too few bytes on their way to keep a GPU busy."""
-    is_narrow = problem.element.itemsize < _WORD_BYTES
-    return strip_bytes_in_flight(problem) < (_FEW_BYTES // 2 if is_narrow else _FEW_BYTES)
 
 
 def _are_many_neighbours(problem: ScanProblem) -> bool:

@@ -28,8 +28,9 @@ class Tuning:
     many_rows : int
         As many slices fill a GPU with a workgroup each.
     enough_strips : int
-        As many strips of columns, with 32 KiB on their way each, keep a GPU busy with a workgroup each, so that wider
-        ones, which touch more of a row at once, are better than more.
+        As many strips of columns keep a GPU busy with a workgroup each, so that wider ones, which touch more of a row
+        at once, are better than more. Twice as many of 16-bit floats, and where rows begin inside words: such strips
+        have half as many bytes on their way, 16 KiB.
     tile_columns : int
         As many columns of 32 bits side by side, where they are too few strips to fill a GPU, are worth workgroups that
         take parts of several and read them row by row. Others touch a sector for each element.

@@ -489,7 +489,7 @@ def _unaligned_strips() -> Iterator[_Choice]:
             yield own_scan("numbers", dtype, "sum", shape, axis, "strips", both=both, placement=placement), {}
         yield own_scan("numbers", dtype, "product", shape, axis, "strips", both=both), {"binding_bytes": 4096}
     wide = (("uint8", 16_387), ("uint8", 16_400), ("float16", 8195), ("float32", 4100), ("int32", 4097))
-    for dtype, width in wide:  # an invocation has one cell of a row; the last strip is not full
+    for dtype, width in wide:  # the last strip is not full
         yield own_scan("numbers", dtype, "sum", (20, width), 0, "strips"), {}
     placements = ("offset-to-padded", "padded-to-offset", "offset-in-place", "padded-in-place", "reversed-to-offset")
     for placement, width in product(placements, (63, 64, 68)):
