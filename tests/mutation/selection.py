@@ -653,7 +653,8 @@ def _missing_posts() -> Iterator[_Choice]:
         yield case, {"without": posts}
     for dtype, operator, number in product(("float32", "int32"), _OPERATORS, (1, 2, 4, 7, 8)):
         length = 9 * (SPAN if dtype == "float32" else 16 * PARTS[dtype]) + PARTS[dtype] + 5
-        case = own_scan("numbers", dtype, operator, (length, 8), 0, "strip_lookback")
+        width = 16 if dtype == "float32" else 8
+        case = own_scan("numbers", dtype, operator, (length, width), 0, "strip_lookback")
         posts = StripPosts((2, 7), prefixes=tuple(range(9 - number, 9)))
         yield case, {"without": posts, "repairs": number == 8, "window": 2**21}
     for dtype, shape, exclusive, missing in torn_strips():
