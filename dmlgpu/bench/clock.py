@@ -30,10 +30,11 @@ _BUSY_SECONDS = 0.01
 _MOST_TIMES = 512
 """How often it is repeated for that, at most."""
 _CALM_SECONDS = 0.5
-"""For so long a clock that still rises has become no faster."""
+"""A GPU that has become no faster for so long is at its fastest."""
 _MOST_SECONDS = 4.0
-_FASTER = 0.99
-_AS_FAST = 1.03
+"""How long it is kept busy, at most."""
+_FASTER, _AS_FAST = 0.99, 1.03
+"""Times, by the best so far, that count as faster, and as just as fast: some hundredths are noise."""
 _QUERIES = wgpu.BufferUsage.QUERY_RESOLVE | wgpu.BufferUsage.COPY_SRC
 _MAPPED = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
 
