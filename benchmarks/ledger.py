@@ -56,7 +56,8 @@ def goals(found: Explanation) -> Iterator[Goal]:
     yield Goal(f"{found.traffic:.3f}", found.traffic <= MOST_TRAFFIC)
     yield Goal(str(found.dispatches), found.dispatches <= MOST_DISPATCHES)
     itemsize = by_name(found.dtype).itemsize
-    is_aligned = len(found.shape) == 1 or found.shape[-1] * itemsize % SECTOR_BYTES == 0
+    row_bytes = found.shape[-1] * itemsize
+    is_aligned = len(found.shape) == 1 or row_bytes % SECTOR_BYTES == 0 or SECTOR_BYTES % row_bytes == 0
     sectors = found.sectors or 0.0
     yield Goal(f"{sectors:.2f}", sectors <= MOST_SECTORS if is_aligned else None)
     if found.processor_bytes is None or found.wanted_bytes is None:

@@ -143,13 +143,15 @@ class StripRecords:
     exclusive: int
     halves: int
     is_exact: bool
+    has_blocks: bool
 
     @classmethod
     def of(cls, one: Pass) -> StripRecords:
         """Return those of a pass."""
         element = dict(one.pipeline.slots)["element"]
         count, tiles, exclusive = (int(one.params[name]) for name in ("count", "tiles", "exclusive"))
-        return cls(count, tiles, exclusive, 4 if "64" in element else 2, element.startswith("int"))
+        has_blocks = not element.startswith("int") and dict(one.pipeline.constants)["lanes"] > 1
+        return cls(count, tiles, exclusive, 4 if "64" in element else 2, element.startswith("int"), has_blocks)
 
     @property
     def _blocks(self) -> int:
@@ -161,7 +163,7 @@ class StripRecords:
 
     def end(self, slice_: int, number: int) -> int:
         """Return the place of the last result of a part of floats, if that matters."""
-        return self.block(0 if self.is_exact else self.count, 0) + (slice_ * self.tiles * 8 + number) * self.halves
+        return self.block(self.count if self.has_blocks else 0, 0) + (slice_ * self.tiles * 8 + number) * self.halves
 
     def tile(self, slice_: int, number: int) -> int:
         """Return the place of a tile's total."""

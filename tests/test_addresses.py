@@ -123,6 +123,14 @@ def scans() -> Iterator[Case]:
                     problem = scan_problem(element, Operator.SUM, down, down, axis, ScanOptions(exclusive=exclusive))
                     yield Case(f"{name} unaligned strips", problem, GPU, kernel="strips")
                     yield Case(f"{name} unaligned strips in place", problem, GPU, True, "strips")
+        for width, kernel in product((2, 3, 7), ("strips", "strip_lookback")):
+            if width * element.itemsize >= 32:
+                continue
+            down = to_the_end((2 * TILE + 36, width), 0, element.itemsize, element.itemsize)
+            for exclusive in (False, True):
+                problem = scan_problem(element, Operator.SUM, down, down, 0, ScanOptions(exclusive, exclusive))
+                yield Case(f"{name} staged {kernel}", problem, replace(GPU, float64=True), kernel=kernel)
+                yield Case(f"{name} staged {kernel} in place", problem, GPU, True, kernel)
         for width in (40, 77):  # tiles of strips: words, halves, and rows that begin anywhere in a word
             down = to_the_end((2 * TILE + 36, width), 0, element.itemsize, element.itemsize if width == 77 else 16)
             for exclusive in (False, True):

@@ -238,6 +238,27 @@ def test_in_strips(device: Device, dtype: str, odd: int, operator: str, monkeypa
         check_scan(device, x, operator, 0, exclusive=True, reverse=True)
 
 
+@pytest.mark.combinations
+@pytest.mark.parametrize("kernel", ["strips", "strip_lookback"])
+@pytest.mark.parametrize("operator", ["sum", "product"])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_in_staged_strips(
+    device: Device, dtype: str, operator: str, kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two columns, which are whole tiles in a look-back, and of some more; whole, and in windows of a tile."""
+    columns = beside(2 * TILE + 1024, operator, dtype)
+    for first in range(0, columns.shape[1] - 1, 2):
+        x = np.ascontiguousarray(columns[:, first : first + 2 + first // 2 % 3])
+        for elements in (x.size, x.shape[1] * TILE):
+            monkeypatch.setattr(device, "limits", replace(device.limits, dispatch_elements=elements))
+            layout = Layout.packed(x.shape)
+            problem = scan_problem(dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, axis=0)
+            passes = plan_problem(problem, device.limits, kernel=kernel).passes
+            assert "staged" in {dict(one.pipeline.slots).get("cells") for one in passes}
+            check_scan(device, x, operator, 0, kernel=kernel)
+            check_scan(device, x, operator, 0, exclusive=True, reverse=True, kernel=kernel)
+
+
 @pytest.mark.parametrize("operator", ["sum", "product"])
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_a_later_tile_of_a_window_of_strips(
@@ -786,6 +807,10 @@ def test_others_go_on_where_workgroups_of_strips_keep_what_they_have_to_themselv
         (exceptional, "sum", True, False),
         (numbers((20_000, 40), np.float16), "product", True, False),
         (numbers((30_000, 37), np.float16), "sum", True, False),
+        (exceptional[:, [4, 0]], "sum", True, False),
+        (numbers((40_001, 2), np.float16), "product", False, False),
+        (numbers((30_001, 3), np.float32), "sum", True, False),
+        (numbers((50_001, 5), np.uint8), "sum", False, True),
         (numbers((50_001, 8), np.int64), "product", True, True),
         (numbers((60_000, 32), np.uint8), "sum", False, True),
         (numbers((40_001, 41), np.uint8), "sum", True, True),
@@ -824,7 +849,7 @@ class TestStripLookback:
         )
         return run_planned(device, without_repairs(plan), x)
 
-    @pytest.mark.parametrize("width", [8, 40])
+    @pytest.mark.parametrize("width", [2, 8, 40])
     def test_ordinary_parts_are_all_written(
         self, device: Device, operator: str, dtype: str, exclusive: bool, width: int
     ) -> None:
@@ -1102,6 +1127,11 @@ def torn_strips() -> Iterator[tuple[str, tuple[int, int], bool, StripPosts]]:
             yield "float32", shape, False, StripPosts(columns, torn=torn)
         end = StripPosts(columns, torn=(("end", 8 * 18, word),))
         yield "float32", shape, True, end
+    for word in range(2):  # where a part is a tile
+        for record in ("tile", "span"):
+            torn = ((record, 17 if record == "tile" else 0, word), *[("prefix", 0, 0)] * (record == "span"))
+            yield "float16", (SPAN + 2 * TILE + 9, 2), False, StripPosts((1,), torn=torn)
+        yield "float32", (SPAN + 2 * TILE + 9, 2), True, StripPosts((1,), torn=(("end", 17, word),))
     for word in range(4):
         for record, number in (("tile", 17), ("span", 0), ("prefix", 0)):
             other = {"span": "prefix", "prefix": "span"}.get(record)

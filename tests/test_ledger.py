@@ -67,9 +67,9 @@ def scan(
     return scan_problem(by_name(name), operator, layout, layout, axis, ScanOptions(exclusive=operator is Operator.SUM))
 
 
-def backwards(name: str, shape: tuple[int, ...]) -> ScanProblem:
+def backwards(name: str, shape: tuple[int, ...], axis: int = 1) -> ScanProblem:
     layout = Layout.packed(shape)
-    return scan_problem(by_name(name), Operator.SUM, layout, layout, 1, ScanOptions(exclusive=True, reverse=True))
+    return scan_problem(by_name(name), Operator.SUM, layout, layout, axis, ScanOptions(exclusive=True, reverse=True))
 
 
 def cases() -> list[Case]:
@@ -121,6 +121,15 @@ def cases() -> list[Case]:
     for name in ("float32", "float16", "uint8", "int64"):
         few = Case(f"{name} tiles of strips", scan(name, (TILE + 512, 64), 0), kernel="strip_lookback")
         found += [few, replace(few, way=f"{few.way} in windows", chunks=(64, TILE))]
+    for name in ("float32", "float16", "uint8", "int32", "int64"):
+        width = 2 if name == "int64" else 4
+        staged = Case(f"{name} staged strips", scan(name, (2, 2 * TILE, width), 1), kernel="strips")
+        few = Case(f"{name} staged tiles", scan(name, (3 * TILE, 2), 0), kernel="strip_lookback")
+        found += [staged, few, replace(few, way=f"{few.way} in windows", chunks=(2, TILE))]
+        found += [Case(f"{name} staged tiles backwards", backwards(name, (2 * TILE, 2), 0), kernel="strip_lookback")]
+    found += [
+        Case("product staged tiles", scan("float32", (2 * TILE, 2), 0, Operator.PRODUCT), kernel="strip_lookback")
+    ]
     product_of_few = scan("float32", (TILE + 512, 24), 0, Operator.PRODUCT)
     found += [
         *(
@@ -253,6 +262,7 @@ def lane_bytes(one: Pass, accesses: Iterable[Access]) -> dict[tuple[int, int], i
     """Return the most bytes of the input that each invocation loads before it uses any, or stores."""
     slots, itemsize = dict(one.pipeline.slots), 1 << dict(one.pipeline.constants)["input_log2_bits"] >> 3
     by_element = slots["output"] != "quads" and not slots.keys() & {"vector", "fours", "cells"}
+    by_element |= slots.get("cells", "").startswith("staged")
     loaded: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     most: dict[tuple[int, int], int] = defaultdict(int)
     for access in accesses:

@@ -72,6 +72,8 @@ SHAPES = {
     "slices": (70, 2 * TILE + 40),
     "strips": (2 * TILE + 40, 80),
     "strip_lookback": (3 * TILE + 40, 24),
+    "staged": (TILE + 40, 3),
+    "whole_tiles": (3 * TILE + 40, 2),  # of floats that are parts of strips
     "withheld_strips": (8 * TILE + 40, 4),  # of integers, more than two spans, the first of which has no total
     "bands": (2 * TILE + 40, 1024),
     "blocks": (50, 90),
@@ -88,6 +90,8 @@ WITHHELD = {"withheld": 2, "withheld_strips": 1000}
 FIRST = {
     "withheld": "scan_lookback",
     "withheld_strips": "scan_strip_lookback",
+    "staged": "scan_strips",
+    "whole_tiles": "scan_strip_lookback",
     "short": "scan_blocks",
     "long_blocks": "scan_blocks",
     "elements": "scan_blocks",
@@ -97,11 +101,13 @@ KERNELS = {
     "bands": "slices",
     "withheld": "lookback",
     "withheld_strips": "strip_lookback",
+    "staged": "strips",
+    "whole_tiles": "strip_lookback",
     "unaligned": "strips",
     **dict.fromkeys(OF_BLOCKS),
 }
 """What to ask the planner for."""
-SHARED_ONLY = ("withheld_strips", *OF_BLOCKS, "unaligned")
+SHARED_ONLY = ("withheld_strips", "staged", *OF_BLOCKS, "unaligned")
 """The ways without scratch memory, or whose use of it is that of others."""
 DATA = ("ordinary", "absorbing", "exceptional")
 
@@ -205,12 +211,13 @@ def used(notes: Notes, way: str) -> Notes:
     return Notes(notes.sites, *(part[kept] for part in notes[1:]))
 
 
-SHARED = ("rows", "serial", "withheld", "lookback", "strips", "strip_lookback", *SHARED_ONLY)
+SHARED = ("rows", "serial", "withheld", "lookback", "strips", "strip_lookback", "whole_tiles", *SHARED_ONLY)
 """The ways whose kernels have memory of workgroups."""
 KINDS = [
     *(("float32", family) for family in (*DATA, "recovering")),
     ("uint8", "ordinary"),
     ("float16", "ordinary"),
+    ("int64", "ordinary"),
 ]
 
 
@@ -221,6 +228,8 @@ def fits(way: str, dtype: str, family: str) -> bool:
     """
     if way == "withheld_strips":
         return dtype == "uint8"
+    if dtype == "int64":
+        return way == "staged"  # which has a piece of its own
     if family == "recovering" and (way not in OF_BLOCKS or SHAPES[way][1] < 3 * RUN):
         return False
     return (way != "unaligned" or dtype != "float32") and (way not in OF_BLOCKS or dtype == "float32")

@@ -493,6 +493,18 @@ UNALIGNED_STRIPS = {
     "wide": ((140, 16_447), 0, (16_447, 1), 5, (16_447, 1), 0),
 }
 """Rows that begin inside a word, each at another place of one, and cells of 1 to 4 columns at their ends."""
+STAGED_STRIPS = {
+    # Shape, axis, strides and offset of the input, and of the output.
+    "two": ((9001, 2), 0, (2, 1), 0, (2, 1), 1),
+    "reversed": ((6000, 3), 0, (-3, 1), 5999 * 3 + 1, (3, 1), 2),
+    "both_reversed": ((5003, 2), 0, (-2, 1), 5002 * 2 + 3, (-2, 1), 5002 * 2),
+    "four": ((2048, 4), 0, (4, 1), 3, (4, 1), 0),
+    "slabs": ((3, 2050, 5), 1, (2051 * 5, 5, 1), 1, (2050 * 5 + 3, 5, 1), 0),
+    "seven": ((2, 4130, 7), 1, (4130 * 7, 7, 1), 0, (4130 * 7, -7, 1), 4129 * 7),
+    "nine": ((1100, 9), 0, (9, 1), 2, (9, 1), 1),
+    "sixteen": ((2, 513, 16), 1, (513 * 16, 16, 1), 1, (514 * 16, 16, 1), 5),
+}
+"""Few columns without gaps, in rows that are whole turns of a stretch, stretches or neither."""
 
 
 @pytest.mark.combinations
@@ -589,6 +601,91 @@ def test_unaligned_strips(device: Device, dtype: str, way: str, monkeypatch: pyt
             passes = plan_problem(replace(problem, batch=problem.batch), device.limits, one_buffer=True).passes
             assert {one.pipeline.kernel for one in passes} == {"scan_strips"}
             check_scan(device, x, operator, axis, exclusive=exclusive, reverse=reverse, source=target, target=target)
+
+
+def is_staged(way: str, dtype: str) -> bool:
+    """Whether rows are less than a sector."""
+    return STAGED_STRIPS[way][0][-1] * np.dtype(dtype).itemsize < 32
+
+
+@pytest.mark.combinations
+@pytest.mark.parametrize(
+    ("way", "dtype"),
+    [
+        (way, dtype)
+        for way, dtype in product(STAGED_STRIPS, ("int8", "uint16", "float16", "float32", "int32", "int64", "float64"))
+        if is_staged(way, dtype)
+    ],
+)
+def test_staged_strips(device: Device, dtype: str, way: str) -> None:
+    """Rows of less than a sector, which neighbours read and write as they lie in memory."""
+    shape, axis, *placed = STAGED_STRIPS[way]
+    source, target = (Layout(shape, strides, offset) for strides, offset in (placed[:2], placed[2:]))
+    element = dtypes.by_name(dtype)
+    first = [*STAGED_STRIPS].index(way)
+    for number, (operator, exclusive, reverse) in enumerate(STRIP_VARIANTS):
+        kernel = ("strips", "strip_lookback")[(first + number) % 2]
+        x = numbers(shape, dtype, operator)
+        problem = scan_problem(element, Operator(operator), source, target, axis, ScanOptions(exclusive=exclusive))
+        passes = plan_problem(problem, replace(device.limits, float64=True), kernel=kernel).passes
+        own = [one for one in passes if one.pipeline.kernel == f"scan_{kernel}"]
+        cells = "staged_pairs" if element.itemsize > 4 else "staged"
+        assert {dict(one.pipeline.slots)["cells"] for one in own} == {cells}
+        options = {"exclusive": exclusive, "reverse": reverse, "kernel": kernel}
+        check_scan(device, x, operator, axis, source=source, target=target, **options)
+        if element.kind != "float":
+            check_scan(device, x, operator, axis, source=target, target=target, **options)
+
+
+@pytest.mark.combinations
+@pytest.mark.parametrize("kernel", ["strips", "strip_lookback"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int32", "int64"])
+def test_windows_of_staged_strips(device: Device, dtype: str, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one tile and of three, and of some of the slabs."""
+    of_slabs = 16_000 * np.dtype(dtype).itemsize
+    for shape, axis, limits in (
+        ((12_400, 2), 0, {"dispatch_elements": 8192}),
+        ((14_000, 3), 0, {"dispatch_elements": 36_864}),
+        ((5, 2060, 3), 1, {"binding_bytes": of_slabs // 1024 * 1024}),
+    ):
+        x = numbers(shape, dtype)
+        monkeypatch.setattr(device, "limits", replace(device.limits, software=False, **limits))
+        layout = Layout.packed(shape)
+        problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, layout, layout, axis=axis)
+        passes = plan_problem(problem, device.limits, kernel=kernel).passes
+        own = [one for one in passes if one.pipeline.kernel == f"scan_{kernel}"]
+        assert len(own) > 1
+        assert {dict(one.pipeline.slots)["cells"] for one in own} <= {"staged", "staged_pairs"}
+        check_scan(device, x, "sum", axis, kernel=kernel)
+        check_scan(device, x, "sum", axis, exclusive=True, reverse=True, kernel=kernel)
+
+
+def test_where_strips_are_staged() -> None:
+    """Of two columns or more, less than a sector, without gaps, as long as a part of a stretch."""
+
+    def cells(shape: tuple[int, int], dtype: str, pitches: tuple[int, int] = (0, 0)) -> tuple[str | None, int]:
+        layouts = [Layout(shape, (pitch or shape[1], 1)) for pitch in pitches]
+        problem = scan_problem(dtypes.by_name(dtype), Operator.SUM, *layouts, 0)
+        pipeline = plan_problem(problem, Limits(float64=True), kernel="strips").passes[0].pipeline
+        return dict(pipeline.slots).get("cells"), dict(pipeline.constants).get("lanes", 0)
+
+    for width, lanes in ((2, 1), (3, 2), (4, 2), (5, 4), (7, 4)):
+        assert cells((1024, width), "float32") == ("staged", lanes)
+    assert cells((1024, 8), "float32") == ("pairs", 4)
+    assert cells((1024, 1), "float32")[0] != "staged"
+    for width, lanes in ((8, 4), (9, 8), (15, 8)):
+        assert cells((1024, width), "float16") == ("staged", lanes)
+    assert cells((1024, 16), "float16") == ("halves", 8)
+    assert cells((1024, 16), "uint8") == ("staged", 8)
+    assert cells((1024, 17), "uint8")[0] != "staged"
+    assert cells((1024, 2), "int64") == ("staged_pairs", 2)
+    assert cells((1024, 3), "float64") == ("staged_pairs", 4)
+    assert cells((1024, 4), "int64") == ("pairs", 4)
+    assert cells((1023, 2), "uint8")[0] != "staged"
+    assert cells((512, 4), "uint8") == ("staged", 2)
+    assert cells((511, 4), "uint8")[0] != "staged"
+    assert cells((1024, 3), "float32", (0, 4))[0] != "staged"
+    assert cells((1024, 3), "float32", (4, 0))[0] != "staged"
 
 
 @pytest.mark.parametrize("kernel", ["strips", "strip_lookback"])

@@ -149,7 +149,7 @@ def test_a_look_back_leaves_zeros(device: Device, dtype: str, withhold_every: in
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int64", "uint8"])
 def test_a_look_back_of_strips_leaves_zeros(device: Device, dtype: str, withhold_every: int) -> None:
     """The same with parts of strips."""
-    for shape in ((19 * TILE + 5, 8), (TILE + 1, 36)):
+    for shape in ((19 * TILE + 5, 8), (TILE + 1, 36), (18 * TILE + 5, 2), (TILE + 1, 3)):
         x = numbers(shape, dtype)
         if x.dtype.kind == "f":
             x[3, 1::2] = np.inf

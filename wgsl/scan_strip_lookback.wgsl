@@ -5,16 +5,17 @@
 // workgroup posts the totals of its blocks, which depend on its elements alone, before it waits. Then it folds those
 // of its tile, of its span and of the spans before, left to right as the canonical order has it. Of integers, whose
 // order is free, a part is a tile. Who waits in vain leaves the part to scan_tiles, and of floats the columns, as with
-// an exceptional tile, to scan_strip_totals and what follows it; then nobody in the strip waits any longer.
+// an exceptional tile, to scan_strip_totals, or to scan_repair where parts are tiles, and what follows; then nobody in
+// the strip waits any longer.
 //
 // Grid: a workgroup of 256 for each part of each strip, in the order of tickets; the strips of a part follow each
 // other.
 // Bindings: 0 params, 1 input (absent where it lies in the output's binding), 2 output, 3 state, zero where scan_tiles
 // clears it.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes (4 or 8), columns, patience;
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes (1, 2, 4 or 8), columns, patience;
 // withhold_every in tests.
 // Bytes moved: one read and one write an element; of rows that begin inside words also a read of a strip's first and
-// last word of each; of floats 700 to 3100 bytes for each tile of a slice.
+// last word of each; of floats 60 to 3100 bytes for each tile of a slice.
 
 #import "lib/params.wgsl"
 #import "lib/strips/shape.wgsl"
@@ -33,10 +34,10 @@
 #import "lib/lookback/waiting.wgsl"
 #import <cells>
 #import "lib/strips/cell_parts.wgsl"
-#import "lib/strips/rows.wgsl"
 #import "lib/strips/column.wgsl"
 #import "lib/strips/stretch.wgsl"
 #import "lib/strips/posts.wgsl"
+#import "lib/strips/whole_tile.wgsl"
 #import "lib/strips/part.wgsl"
 #import "lib/strips/look_back.wgsl"
 #import "lib/strips/spans_before.wgsl"
@@ -96,10 +97,13 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     var a: Column;
     var b: Column;
     let slice = slice_of_column(strip, beside);
-    let pair = pair_of(slice, slice_of_column(strip, WIDTH - lanes + beside));
+    a.slice = slice;
+    b.slice = slice_of_column(strip, WIDTH - lanes + beside);
+    let pair = pair_of(strip, slice, b.slice);
     let count = select(0u, rows_there(number * ROWS, first, params.length), slice < params.count);
-    take_rows(load_rows(row, pair.place.input, pair.apart.input), count, &a, &b);
-    let shelf = fold_stretch(0u, lane, &a, &b);
+    let rows = own_rows(lane, load_rows(lane, row, pair));
+    take_rows(rows, count, &a, &b);
+    let shelf = fold_part(lane, at.tile, rows, count, &a, &b);
     if (lane == 0u) {
         delay_withheld(ticket, header_word() + DELAYS);
     }

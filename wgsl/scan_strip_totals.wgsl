@@ -6,7 +6,7 @@
 // Grid: a workgroup of 256 for each tile of each strip; the strips of a tile follow each other.
 // Bindings: 0 params, 1 input, 2 output (not written), 3 state: which columns are left; writes 8 words for each tile
 // of a slice, or 12 where an accumulator has two.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes (4 or 8), columns.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes (2, 4 or 8), columns.
 // Bytes moved: 4 for each tile of a slice on ordinary data; else each element is read once, and 32 or 48 bytes are
 // written for each tile of a slice.
 
@@ -24,7 +24,6 @@
 #import "lib/memory/state.wgsl"
 #import "lib/tiles/state.wgsl"
 #import <cells>
-#import "lib/strips/rows.wgsl"
 #import "lib/strips/column.wgsl"
 #import "lib/strips/stretch.wgsl"
 #import "lib/strips/measures.wgsl"
@@ -71,10 +70,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let first = FANOUT * (lane / lanes); // row of a stretch
     var a = begin_column(slice_of(strip, beside, 0u));
     var b = begin_column(slice_of(strip, beside, 1u));
-    let pair = pair_of(a.slice, b.slice);
+    let pair = pair_of(strip, a.slice, b.slice);
     let begin = tile * TILE;
     let end = min(begin + TILE, params.length);
-    var rows = load_rows(begin + first, pair.place.input, pair.apart.input);
+    var loaded = load_rows(lane, begin + first, pair);
     var found_a = Measures(0u, 0u, INFINITE, 0u);
     var found_b = found_a;
     var lead_a: Lead;
@@ -82,13 +81,14 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var shelf = 0u;
     for (var k = begin; k < end; k += ROWS) {
         let count = rows_there(k, first, end);
+        let rows = own_rows(lane, loaded);
         take_rows(rows, count, &a, &b);
         classify_run(first_run(rows), &a, &found_a);
         if (columns > 1u) {
             classify_run(second_run(rows), &b, &found_b);
         }
         if (k + ROWS < end) {
-            rows = load_rows(k + ROWS + first, pair.place.input, pair.apart.input);
+            loaded = load_rows(lane, k + ROWS + first, pair);
         }
         shelf = fold_stretch(shelf, lane, &a, &b);
         lead_a = lead_of_run(shelf, 0u, lane, k, &a);

@@ -6,7 +6,7 @@
 // Grid: a workgroup of 256 for each strip: `lanes` invocations beside each other, and the others below them.
 // Bindings: 0 params, 1 input (absent where it lies in the output's binding), 2 output, 3 state: of floats a word a
 // column; 8 a column where there is more than a tile or a window.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes (4, 8 or 16), columns.
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes (1, 2, 4, 8 or 16), columns.
 // Bytes moved: one read and one write an element; of rows that begin inside words also a read of a strip's first and
 // last word of each.
 
@@ -22,7 +22,6 @@
 #import "lib/order/run_reach.wgsl"
 #import "lib/slices/suspects.wgsl"
 #import <cells>
-#import "lib/strips/rows.wgsl"
 #import "lib/strips/column.wgsl"
 #import "lib/strips/stretch.wgsl"
 #import "lib/strips/suspects.wgsl"
@@ -48,15 +47,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             begin_suspect(lanes + beside, b.slice);
         }
     }
-    let pair = pair_of(a.slice, b.slice);
-    var rows = load_rows(first, pair.place.input, pair.apart.input);
+    let pair = pair_of(strip, a.slice, b.slice);
+    var loaded = load_rows(lane, first, pair);
     storageBarrier(); // all have read their carries, which keepers replace
     var shelf = 0u;
     for (var k = 0u; k < params.length; k += ROWS) {
         let count = select(0u, rows_there(k, first, params.length), a.slice < params.count);
-        take_rows(rows, count, &a, &b);
+        take_rows(own_rows(lane, loaded), count, &a, &b);
         if (k + ROWS < params.length) {
-            rows = load_rows(k + ROWS + first, pair.place.input, pair.apart.input);
+            loaded = load_rows(lane, k + ROWS + first, pair);
         }
         shelf = fold_stretch(shelf, lane, &a, &b);
         let i = params.first + k;

@@ -6,7 +6,7 @@
 // for each run of 16 elements.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: of floats what scan_repair left;
 // of integers the totals of tiles, and the carry after the window if its last tile is left.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, tile_elements (512, 1024 or 4096).
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, tile_elements (512, 1024, 2048 or 4096).
 // Bytes moved: 4 for each tile on ordinary data, and what is cleared; else a read and a write for each element of tiles
 // that are left.
 

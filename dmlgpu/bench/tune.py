@@ -128,7 +128,7 @@ QUESTIONS: Sequence[Question] = (
         "tile_columns",
         "the fewest columns side by side that are read row by row, however few they are",
         False,
-        (4, 8, 16, 64, 256),
+        (8, 16, 64, 256),
         True,
         lambda value, _: _scan((_ELEMENTS // value, value), 0),
     ),

@@ -173,6 +173,8 @@ def _across(full: bool) -> Iterator[Case]:
     for number, dtype in enumerate(("float32",) if not full else _TYPES):
         order = None if full else number
         yield from _scans(dtype, (145, 4096), 0, order, ways=("auto",))  # wide strips on GPUs
+        if by_name(dtype).itemsize >= 4:
+            yield from _scans(dtype, (145, 4097), 0, order, ways=("auto",))  # and of words that are no pairs
     for number, dtype in enumerate(("float16", "uint8") if not full else _TYPES):
         order = None if full else number
         yield from _scans(dtype, (145, 1021), 0, order, ways=("auto",))  # rows of strips that begin inside words
@@ -182,7 +184,14 @@ def _across(full: bool) -> Iterator[Case]:
 
 
 def _strip_lookback(full: bool) -> Iterator[Case]:
-    """Few slices side by side, of several tiles: floats in words and halves, integers that share a word, odd rows."""
+    """Few slices side by side, of several tiles: floats in words and halves, integers that share a word, odd rows.
+
+    And rows of less than a sector, of which two columns are whole tiles of a workgroup.
+    """
+    for number, dtype in enumerate(_TYPES if full else ("float32", "float16", "uint8")):
+        yield from _scans(dtype, (8700, 2), 0, None if full else number, ways=("strip_lookback",))
+    for dtype in ("float32", "float16"):
+        yield from _scans(dtype, (9001, 2), 0, None if full else 0, family="special", ways=("strip_lookback",))
     for dtype in _TYPES:
         yield from _scans(dtype, (4400, 40), 0, ways=("strip_lookback",))
         if full or dtype in ("uint8", "float16"):

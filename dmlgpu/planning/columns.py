@@ -18,6 +18,7 @@ __all__ = [
     "cut_to",
     "is_served",
     "is_whole",
+    "staged_lanes",
     "strip_bytes_in_flight",
     "strip_lookback_of",
     "strips_of",
@@ -26,6 +27,11 @@ __all__ = [
 _WIDE, _SECTOR_WORDS, _NARROW = 16, 8, 4
 """Invocations of a strip beside each other, with one or two columns each. What is beside them in a row is read at once:
 a GPU's sector is 32 bytes, and its memory's least access may be 64."""
+_SECTOR_BYTES = 32
+_MOST_STAGED = 16
+"""Columns of a row that goes through workgroup memory: two for each of 8 invocations beside each other."""
+_FEW_RUNS = 64
+"""With fewer of the 256 runs of a stretch, staged strips would leave most invocations idle."""
 _WORD_BYTES = 4
 _STRIP_WORDS = 8
 """Words a column, see wgsl/lib/slices/suspects.wgsl."""
@@ -115,7 +121,7 @@ def strips_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_pl
 
 def strip_bytes_in_flight(problem: ScanProblem) -> int:
     """Return how many bytes the narrowest strips load before they use any: the stretches of their rows."""
-    lanes = _SECTOR_WORDS if _is_thin(problem) else _NARROW
+    lanes = staged_lanes(problem) or (_SECTOR_WORDS if _is_thin(problem) else _NARROW)
     rows = min(problem.axis.size, 256 * RUN // lanes)
     return problem.slices * problem.element.itemsize * rows
 
@@ -141,6 +147,8 @@ def strip_lookback_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int
 
 def _shapes(problem: ScanProblem) -> list[tuple[int, int]]:
     """Return the invocations beside each other, and the columns of each, that a strip can have, the widest first."""
+    if staged_lanes(problem):
+        return [(staged_lanes(problem), 1 if problem.element.itemsize > _WORD_BYTES else 2)]
     all_lanes = (_WIDE, _SECTOR_WORDS) if _is_thin(problem) else (_WIDE, _SECTOR_WORDS, _NARROW)
     is_single = problem.element.itemsize > _WORD_BYTES or not (_is_aligned(problem) or _is_halves(problem))
     return [(lanes, 1 if is_single else 2) for lanes in all_lanes]
@@ -158,7 +166,8 @@ def _shape_of_strips(problem: ScanProblem, enough: int) -> tuple[int, int]:
 
 def _width(problem: ScanProblem, lanes: int, columns: int) -> int:
     """Return the slices of a strip."""
-    return lanes * columns * (1 if _is_halves(problem) else _in_word(problem))
+    is_single = _is_halves(problem) or staged_lanes(problem)
+    return lanes * columns * (1 if is_single else _in_word(problem))
 
 
 def _strip_count(problem: ScanProblem, width: int) -> int:
@@ -171,7 +180,10 @@ def _strips(kernel: str, problem: ScanProblem, chunks: Sequence[int], lanes: int
     element, in_word = problem.element, _in_word(problem)
     is_halves, is_aligned = _is_halves(problem), _is_aligned(problem)
     slots: dict[str, str] = {}
-    if is_halves:
+    if staged_lanes(problem):
+        which = "wide " if element.itemsize > _WORD_BYTES else "packed " if in_word > 1 else ""
+        access, in_word = f"cells of few {which}columns", 1
+    elif is_halves:
         access = "cells of halves" if is_aligned else "cells of unaligned halves"
     elif not is_aligned:
         access = "cells of unaligned words"
@@ -206,9 +218,23 @@ def can_be_strips(problem: ScanProblem, limits: Limits, in_place: bool) -> bool:
     in_word = _in_word(problem)
     if not is_served(problem, limits, in_place):
         return False
-    if _is_aligned(problem):
+    if _is_aligned(problem) or staged_lanes(problem):
         return True
     return is_whole(problem, 1, problem.element.itemsize) and problem.across >= _SECTOR_WORDS * in_word
+
+
+def staged_lanes(problem: ScanProblem) -> int:
+    """Return the invocations beside each other of strips whose rows go through workgroup memory; 0 if they do not.
+
+    Rows are less than a sector, and follow each other without gaps in both tensors, in either direction.
+    """
+    across, itemsize = problem.across, problem.element.itemsize
+    if across * itemsize >= _SECTOR_BYTES or not 1 < across <= _MOST_STAGED:
+        return 0
+    lanes = 2 ** (across - 1).bit_length() // (1 if itemsize > _WORD_BYTES else 2)
+    is_dense = abs(problem.axis.input_stride) == abs(problem.axis.output_stride) == across
+    is_long = problem.axis.size * lanes >= _FEW_RUNS * RUN
+    return lanes if is_long and is_dense and is_whole(problem, 1, itemsize) else 0
 
 
 def _in_word(problem: ScanProblem) -> int:

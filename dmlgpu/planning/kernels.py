@@ -81,6 +81,9 @@ ACCESS: Final = {
     "cells of unaligned words": Access("packed", {"cells": "unaligned"}, (3, 4)),
     "cells of unaligned halves": Access("packed", {"cells": "unaligned_halves"}, (4,)),
     "cells of pairs": Access("pairs", {"cells": "pairs"}, range(3, 7)),
+    "cells of few columns": Access("words", {"cells": "staged"}, (5,)),
+    "cells of few packed columns": Access("packed", {"cells": "staged"}, (3, 4)),
+    "cells of few wide columns": Access("pairs", {"cells": "staged_pairs"}, (6,)),
     "stage of words": Access("quads", {"stage": "words", "units": "vectors"}, (5, 6)),
     "stage of packed words": Access("quads", {"stage": "packed", "units": "vectors"}, (3, 4)),
     "stage of elements": Access("words", {"stage": "words", "units": "elements"}, (5, 6)),
@@ -141,13 +144,19 @@ class Work:
     @property
     def in_cell(self) -> int:
         """The slices that an invocation of a strip has as one: the integers of a word."""
-        return 1 if self.slots["cells"].endswith("halves") else 32 >> min(5, self.constants["output_log2_bits"])
+        is_single = self.is_staged or self.slots["cells"].endswith("halves")
+        return 1 if is_single else 32 >> min(5, self.constants["output_log2_bits"])
 
     @property
     def is_unaligned(self) -> bool:
         """Whether it is strips or bands whose words begin anywhere in words of memory."""
         is_strips = self.slots.get("cells", "").startswith("unaligned")
         return is_strips or "packed" in (self.slots.get("fours"), self.slots.get("vector"))
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether it is strips of a few columns without gaps, which have whole rows of memory."""
+        return self.slots.get("cells", "").startswith("staged")
 
     @property
     def has_unaligned_runs(self) -> bool:
@@ -305,8 +314,8 @@ def _tile_words(work: Work) -> int:
 LOOKBACK_HEADER_WORDS = 2
 BEHIND_LOOKBACK, BEFORE_LOOKBACK = 1, 2
 """Values of the uniform ``lookback``, as lib/tiles/state.wgsl has them."""
-OF_STRIPS = 4
-"""What is added to them where it is scan_strip_lookback."""
+OF_STRIPS, OF_WHOLE_TILES = 4, 8
+"""What is added to them where it is scan_strip_lookback, and where its parts are whole tiles."""
 
 
 def lookback_slice_words(tiles: int, accumulator_words: int, is_exact: bool, exclusive: int) -> int:
@@ -330,16 +339,20 @@ def lookback_slice_words(tiles: int, accumulator_words: int, is_exact: bool, exc
     return left + tile * tiles + (2 * halves + 3 + ends) * _spans_of(tiles)
 
 
-def strip_lookback_slice_words(tiles: int, accumulator_words: int, is_exact: bool, exclusive: int) -> int:
+def strip_lookback_slice_words(
+    tiles: int, accumulator_words: int, is_exact: bool, exclusive: int, has_blocks: bool = True
+) -> int:
     """Return the words of a slice's records for blocks, tiles and spans, as lib/strips/posts.wgsl has them.
 
     Parameters
     ----------
     tiles, accumulator_words, is_exact, exclusive
         As of `lookback_slice_words`. Of integers, the parts of tiles count as tiles.
+    has_blocks : bool
+        Whether a tile has several parts.
     """
     halves = 2 * accumulator_words
-    blocks = 0 if is_exact else halves * (TILE // BLOCK + exclusive * _MOST_PARTS) * tiles
+    blocks = 0 if is_exact else halves * (has_blocks * TILE // BLOCK + exclusive * _MOST_PARTS) * tiles
     return 1 + blocks + halves * tiles + 2 * halves * _spans_of(tiles)
 
 
@@ -349,9 +362,11 @@ def _spans_of(tiles: int) -> int:
 
 
 def _lookback_words(work: Work) -> int:
-    is_exact, exclusive = work.folds == 1, work.fields["exclusive"]
-    of_records = strip_lookback_slice_words if work.fields["lookback"] & OF_STRIPS else lookback_slice_words
-    of_slice = of_records(work.tiles, work.accumulator_words, is_exact, exclusive)
+    known = (work.tiles, work.accumulator_words, work.folds == 1, work.fields["exclusive"])
+    lookback = work.fields["lookback"]
+    of_slice = lookback_slice_words(*known)
+    if lookback & OF_STRIPS:
+        of_slice = strip_lookback_slice_words(*known, not lookback & OF_WHOLE_TILES)
     return _tile_words(work) + LOOKBACK_HEADER_WORDS + of_slice * work.count
 
 
@@ -432,8 +447,8 @@ def _strip_part_steps(work: Work) -> int:
 
 def _strips(work: Work) -> int:
     width = work.constants["lanes"] * work.constants["columns"] * work.in_cell
-    # Words that begin anywhere end with the slices that are neighbours; others go on without a gap.
-    across = work.fields["across"] if work.is_unaligned else work.count
+    # Words that begin anywhere end with the slices that are neighbours, and so do staged rows; others go on.
+    across = work.fields["across"] if work.is_unaligned or work.is_staged else work.count
     return work.count // across * ceil_div(across, width)
 
 
@@ -447,7 +462,7 @@ def _kernel_of_strips(
     steps: _Count,
     *,
     elements: tuple[str, ...],
-    lanes: tuple[int, ...] = (4, 8),
+    lanes: tuple[int, ...] = (1, 2, 4, 8),
     **optional: Container[int],
 ) -> Kernel:
     """Return the row of a kernel that reads strips, which differ in what is a workgroup's and what they keep."""
@@ -460,7 +475,21 @@ def _kernel_of_strips(
         workgroups=workgroups,
         scratch_words=scratch_words,
         steps=steps,
+        rule=_are_strips,
     )
+
+
+def _are_strips(work: Work) -> bool:
+    """Whether strips are as wide as their rows are read: staged ones as wide as a row, others by sectors."""
+    lanes, columns = work.constants["lanes"], work.constants["columns"]
+    if not work.is_staged:
+        return lanes >= 4
+    across, length = work.fields["across"], work.length
+    strides = [work.fields[f"{tensor}_axis_stride"] for tensor in ("input", "output")]
+    has_whole_rows = length == 1 or all(stride in (across, 2**32 - across) for stride in strides)
+    width = lanes * columns
+    is_fitting = columns == (1 if work.constants["output_log2_bits"] == 6 else 2) and width // 2 < across <= width <= 16
+    return is_fitting and has_whole_rows
 
 
 def _short_steps(work: Work) -> int:
@@ -575,7 +604,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
         scratch_words=lambda w: QUAD_BYTES // 4 * w.groups,
         steps=_band_steps,
     ),
-    "scan_strips": _kernel_of_strips(_strips, _column_words, _strip_steps, elements=_IN_CELLS, lanes=(4, 8, 16)),
+    "scan_strips": _kernel_of_strips(_strips, _column_words, _strip_steps, elements=_IN_CELLS, lanes=(1, 2, 4, 8, 16)),
     "scan_strip_lookback": _kernel_of_strips(
         strip_parts,
         _lookback_words,
@@ -629,7 +658,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
         slots=(*_RUNS, "tile"),
         pieces={"tile": _TILES},
         constants=_SCAN,
-        optional={"tile_elements": (512, 1024)},
+        optional={"tile_elements": (512, 1024, 2048)},
         workgroups=lambda w: ceil_div(w.all_tiles, _TILES_TOGETHER),
         scratch_words=_tile_or_lookback_words,
         # Of integers the totals of all tiles before, in shares that one invocation joins.
@@ -697,7 +726,7 @@ def check_pass(one: Pass) -> None:
     if not faults and not kernel.rule(work):
         faults.append(f"constants and pieces that do not go together: {work.constants}, {work.slots}")
     steps = tuple(int(one.params[f"{tensor}_strides"][0]) for tensor in ("input", "output"))
-    needs_neighbours = work.is_unaligned or "vectors" in work.constants
+    needs_neighbours = work.is_unaligned or work.is_staged or "vectors" in work.constants
     if needs_neighbours and work.fields["across"] > 1 and steps != (1, 1):
         faults.append(f"rows of {work.fields['across']} columns that are {steps} apart")
     if faults:

@@ -46,6 +46,8 @@ _VECTORS: Final = {"quads": QUAD_BYTES, "pairs": 2 * _WORD_BYTES}
 _FEW_SPANS = 4
 _FEW_STRIP_SPANS = 2
 """At which scan_lookback looks at first, and scan_strip_lookback."""
+_TURNS = 4
+"""Of a stretch of a strip, as slots/cells/staged.wgsl has it."""
 _SAMPLE = 2 * RUN
 """Elements of a slice whose accesses are looked at: places repeat their alignment to a sector after as many."""
 
@@ -166,11 +168,12 @@ def _of_tile(work: Work) -> int:
 def _stored_at_once(work: Work) -> int:
     """Return how many elements neighbours write at once: those of a word, where a tile has no gaps, else 1.
 
-    The words at the ends of a tile's turns, which its neighbours may share, are taken for whole: 1 in 512 is not.
+    The words at the ends of a turn of a tile or strip, which its neighbours may share, are taken for whole: 1 in 512 is
+    not.
     """
     is_dense = work.fields["output_axis_stride"] in (1, 2**32 - 1)
-    log2_bits = work.constants["output_log2_bits"]
-    return 32 >> log2_bits if work.slots.get("tile") == "strided" and is_dense and log2_bits < 5 else 1
+    is_turned = work.is_staged or (work.slots.get("tile") == "strided" and is_dense)
+    return 32 >> min(5, work.constants["output_log2_bits"]) if is_turned else 1
 
 
 def _stretch(work: Work) -> int:
@@ -310,6 +313,10 @@ def _band_links(work: Work) -> int:
 
 def _strip(work: Work) -> Iterator[tuple[int, int]]:
     lanes, apart = work.constants["lanes"], _across(work)
+    if work.is_staged:
+        across = work.fields["across"]
+        yield from ((number % across, number // across) for number in range(min(256, across * work.length)))
+        return
     for lane in range(256):
         slice_, first = lane % lanes * apart, RUN * (lane // lanes)
         if slice_ < work.count and first < work.length:
@@ -318,6 +325,8 @@ def _strip(work: Work) -> Iterator[tuple[int, int]]:
 
 def _of_strip(work: Work) -> int:
     """Return the elements of a stretch that an invocation of a strip loads before it uses any."""
+    if work.is_staged:
+        return ceil_div(RUN * work.fields["across"], work.constants["lanes"])
     return RUN * work.constants["columns"] * work.in_cell
 
 
@@ -396,7 +405,7 @@ def _strip_lookback_words(work: Work) -> tuple[int, int]:
     cells = work.count // across * ceil_div(across, work.in_cell)
     number = np.arange(ceil_div(work.length, rows))
     of_tile = TILE // rows if is_float else 1
-    blocks = rows // BLOCK * is_float
+    blocks = rows // BLOCK * is_float * (rows < TILE)
     tile = number // of_tile
     # Of integers, windows begin with a span.
     tiles = tile + work.fields["first"] // TILE % RUN * is_float
@@ -406,7 +415,9 @@ def _strip_lookback_words(work: Work) -> tuple[int, int]:
     posted = blocks + is_last + 2 * (is_last & (tiles % RUN == RUN - 1)) + ends
     tickets = strip_parts(work)
     carries = 3 * work.accumulator_words * slices
-    kept = 0 if is_float else (work.accumulator_words + 1) * slices * len(number)
+    kept = (work.accumulator_words + 1) * slices * len(number)
+    if is_float:  # whole tiles leave their records
+        kept = (4 * work.accumulator_words + 4) * slices * len(number) * (rows == TILE)
     read = tickets + cells * halves * int(found.sum()) + (carries + cells) * work.fields["resume"] * len(number)
     return read, tickets + cells * halves * int(posted.sum()) + kept + (carries + slices) * work.fields["suspend"]
 
@@ -584,6 +595,9 @@ class _Surroundings:
 
     def _accesses(self, tensor: str) -> Iterator[tuple[list[int], int]]:
         """Yield for each access the lanes' places in bytes, and how many bytes a lane wants of it."""
+        if self.work.is_staged:
+            yield self._of_stage(tensor)
+            return
         slots, itemsize = self.work.slots, 1 << self.work.constants[f"{tensor}_log2_bits"] >> 3
         unit = _VECTORS.get(slots["output"], _WORD_BYTES)
         across = _across(self.work)
@@ -602,6 +616,17 @@ class _Surroundings:
             there = [base for base, (_, first) in zip(bases, starts, strict=True) if first + j < self.end]
             for part in range(0, nbytes if there else 0, unit):
                 yield [(base + j * stride) * itemsize // unit * unit + part for base in there], min(nbytes, unit)
+
+    def _of_stage(self, tensor: str) -> tuple[list[int], int]:
+        """Return the same of the elements or words of a turn, in the order of memory: all accesses are alike."""
+        work, itemsize = self.work, 1 << self.work.constants[f"{tensor}_log2_bits"] >> 3
+        along = _stored_at_once(work) if tensor == "output" else 1
+        stride = _signed(int(self.params[f"{tensor}_axis_stride"]))
+        rows = min(work.length, part_rows(work.constants["lanes"]) // _TURNS)
+        low = self._place(tensor, 0) + min(0, (rows - 1) * stride)
+        numbers = range(0, min(SUBGROUP * along, rows * work.fields["across"]), along)
+        unit = max(itemsize, _WORD_BYTES)
+        return [(low + n) * itemsize // unit * unit for n in numbers], along * itemsize
 
     def _place(self, tensor: str, number: int) -> int:
         """Return where a slice begins, as place_of of wgsl/lib/params.wgsl does."""

@@ -19,6 +19,7 @@ from .kernels import (
     DEAR_ELEMENTS,
     LOOKBACK_HEADER_WORDS,
     OF_STRIPS,
+    OF_WHOLE_TILES,
     PROGRESS_WORDS,
     lookback_slice_words,
     part_rows,
@@ -326,13 +327,15 @@ class ScanPlanner(Planner):
             fields = {"carry_side": bound.window.first // strips.chunks[-1] % 2}
             if strips.is_exact:
                 fields["tiles"] = ceil_div(bound.window.axis.size, rows)
-            behind = {**fields, "lookback": OF_STRIPS + BEHIND_LOOKBACK}
-            clear = self._clear(bound, {**fields, "lookback": OF_STRIPS + BEFORE_LOOKBACK}, rows)
+            of_strips = OF_STRIPS + OF_WHOLE_TILES * (rows == TILE)
+            behind = {**fields, "lookback": of_strips + BEHIND_LOOKBACK}
+            clear = self._clear(bound, {**fields, "lookback": of_strips + BEFORE_LOOKBACK}, rows)
             yield clear
             in_tests = _in_tests(withhold_every)
             yield self._strip_pass(strips, strips.kernel, bound, behind, {**strips.constants, **in_tests})
             if not strips.is_exact:
-                yield self._strip_pass(strips, "scan_strip_totals", bound, behind, strips.constants)
+                if rows < TILE:
+                    yield self._strip_pass(strips, "scan_strip_totals", bound, behind, strips.constants)
                 yield from self._repairs(bound, behind, together=True)
             yield replace(self._tiles(bound, behind, rows), cleared=clear.cleared)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple
 
 from ..layout import ceil_div
-from .columns import Columns, can_be_strips, cut_to, is_served, is_whole, strip_bytes_in_flight
+from .columns import Columns, can_be_strips, cut_to, is_served, is_whole, staged_lanes, strip_bytes_in_flight
 from .kernels import groups_of
 from .problem import Precision, ScanProblem, is_side_by_side
 from .tuning import Tuning
@@ -42,7 +42,8 @@ _LANES = 8
 """Invocations that a core of a CPU takes at a time. Those of a band read a stretch of a row together."""
 _MANY_PORTIONS = 128
 """Of an invocation that goes from one short slice to the next."""
-_WORD_BYTES = 4
+_WORD_BYTES, _SECTOR_WORDS = 4, 8
+"""Rows of less than a sector, where they are read by way of workgroup memory, count as sectors: they are read whole."""
 _LEAST_WITH_LAG = TILE // 2
 """With so many elements of a slice, seven more rounds of an invocation cost less than lines that are fetched twice."""
 
@@ -180,18 +181,29 @@ class GpuPolicy:
     def _is_strips(self, problem: ScanProblem, in_place: bool) -> bool:
         is_long = problem.axis.size > _FEW_ROWS or problem.element.itemsize < _WORD_BYTES
         is_many = problem.slices >= _FEW_COLUMNS or strip_bytes_in_flight(problem) >= _FEW_BYTES
+        if staged_lanes(problem):
+            is_many = self._are_many_staged(problem)
         is_wide = problem.is_side_by_side and is_many
         # Of elements of less than a word, others store each by an atomic.
-        is_near = problem.element.itemsize < _WORD_BYTES or _are_many_neighbours(problem)
+        is_narrow = problem.element.itemsize < _WORD_BYTES
+        is_near = is_narrow or staged_lanes(problem) > 0 or _are_many_neighbours(problem)
         return is_long and is_wide and is_near and can_be_strips(problem, self.limits, in_place)
 
     def _is_strip_lookback(self, problem: ScanProblem, in_place: bool) -> bool:
         is_long = problem.axis.size > TILE and problem.slices * problem.axis.size >= _FAR_ELEMENTS
         words = problem.across * problem.element.itemsize // _WORD_BYTES
+        if staged_lanes(problem):
+            is_wide = self.tuning.tile_columns <= _SECTOR_WORDS
+            is_few = not self._are_many_staged(problem)
+            return is_long and is_wide and is_few and is_served(problem, self.limits, in_place)
         is_wide = problem.is_side_by_side and words >= self.tuning.tile_columns
         few = _FEW_BYTES if problem.element.itemsize < _WORD_BYTES else _FEW_BYTES_OF_LONG
         is_few = strip_bytes_in_flight(problem) < few
         return is_long and is_wide and is_few and can_be_strips(problem, self.limits, in_place)
+
+    def _are_many_staged(self, problem: ScanProblem) -> bool:
+        """Whether there are enough strips of a few columns each, which end where a gap follows."""
+        return problem.slices // problem.across >= self.tuning.enough_strips
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,7 @@ def _own(device: Device) -> Iterator[_Choice]:
     yield from _many_tiles()
     yield from _exceptional_strips()
     yield from _strip_lookback()
+    yield from _staged_strips()
     yield from _surplus()
     yield from _far_apart()
     yield from _withheld()
@@ -549,6 +550,30 @@ def _strip_lookback() -> Iterator[_Choice]:
     for window in (2**20, 7 * TILE):  # zeros stay negative where nothing came before
         case = own_scan("negative_zeros", "float32", "sum", (18 * TILE + 5, 8), 0, "strip_lookback")
         yield case, {"window": window}
+
+
+def _staged_strips() -> Iterator[_Choice]:
+    """Rows of less than a sector, of a turn, a stretch and more, in either direction, in windows and between gaps."""
+    shapes = [((TILE + 1100, 2), 0), ((2048, 3), 0), ((2, 2100, 5), 1), ((1100, 7), 0), ((520, 13), 0)]
+    narrow, placements = ("float16", "uint8", "int16"), ("reversed-to-offset", "offset-to-padded", "packed-to-reversed")
+    for (shape, axis), kernel, both in product(shapes, ("strips", "strip_lookback"), (False, True)):
+        for dtype in ("float32", "int64", *narrow) if shape[-1] < 8 else narrow:
+            yield own_scan("numbers", dtype, "sum", shape, axis, kernel, both=both), {}
+            if dtype in ("uint8", "int16"):
+                yield own_scan("numbers", dtype, "sum", shape, axis, kernel, both=both, placement=_IN_PLACE), {}
+    for placement, kernel in product(placements, ("strips", "strip_lookback")):
+        for order, shape in product(
+            ("inclusive.increasing", "exclusive.decreasing"), ("1100x2.axis0", "2x1100x3.axis1")
+        ):
+            yield parse(f"sum.uint8.{shape}.{order}.{placement}.{kernel}.plain"), {}
+            yield parse(f"product.float16.{shape}.{order}.{placement}.{kernel}.special"), {}
+    for dtype, operator, both in product(("float32", "float16"), _OPERATORS, (False, True)):
+        for window in (2**20, TILE):
+            case = own_scan("beside", dtype, operator, (3 * TILE + 100, 2), 0, "strip_lookback", both=both)
+            yield case, {"window": window}
+    for dtype, width in (("float32", 2), ("uint8", 3)):
+        case = own_scan("numbers", dtype, "sum", (18 * TILE + 9, width), 0, "strip_lookback")
+        yield from ((case, {"repairs": False, "window": window}) for window in (2**20, 17 * TILE))
 
 
 def _surplus() -> Iterator[_Choice]:

@@ -1,4 +1,8 @@
-// Rows of cells that no two invocations share, in a strip. Needs <cells> and lib/order/run.wgsl.
+// Rows of cells that no two invocations share, in a strip. Needs <cells>, <output> and lib/strips/stretch.wgsl.
+
+#import "lib/strips/rows.wgsl"
+
+const SHELF = 512u;
 
 fn strip_count() -> u32 {
     return (params.count - 1u) / (lanes * columns * slices_of_cell) + 1u;
@@ -14,11 +18,12 @@ fn other_slice(first: u32, second: u32) -> u32 {
     return select(first, min(second, params.count - slices_of_cell), columns > 1u);
 }
 
-// Stores the first `count` members of the runs that begin at `place` and `apart` from it; the latter if `both`.
-fn store_rows(
-    lane: u32, slice: u32, place: u32, apart: u32, count: u32, both: bool, a: Run, b: Run,
-) {
+// Stores the first `count` members of runs, from row number `row` of the window on.
+fn store_rows(lane: u32, row: u32, slice: u32, pair: Pair, count: u32, a: Run, b: Run) {
     let stride = params.output_axis_stride;
+    let place = pair.place.output + row * stride;
+    let apart = pair.apart.output;
+    let both = pair.has_other;
     if (0u < count) {
         store_row(place + 0u * stride, apart, both, a[0], b[0]);
     }

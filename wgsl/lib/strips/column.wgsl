@@ -15,7 +15,8 @@ struct Column {
 }
 
 // What each run of both columns has at hand for the others. Two shelves: one can be filled while the other is read.
-var<workgroup> shelves: array<array<Accumulator, 512>, 2>;
+// <cells> says how many there can be: of one column 256.
+var<workgroup> shelves: array<array<Accumulator, SHELF>, 2>;
 
 // Takes in the run `elements`, of which `count` are there.
 fn take_run(elements: Run, count: u32, x: ptr<function, Column>) {

@@ -1,4 +1,5 @@
-// What the workgroups of scan_strip_lookback post for each other, column by column: of each block of floats its total;
+// What the workgroups of scan_strip_lookback post for each other, column by column: of each block of floats its total,
+// unless a part is a tile;
 // where results are exclusive, of each part of floats the last result up to its end; of each tile its total; of each
 // span its total, and the fold of all spans up to its end. Of integers, a workgroup's part of a tile counts as a tile,
 // and no block or end of a part is posted. A cell's are with its first slice. Needs lib/lookback/words.wgsl.
@@ -8,13 +9,15 @@ const SPAN_TOTAL = 0u;
 const PREFIX = HALVES;
 // As many parts as a tile of floats can have.
 const MOST_PARTS = 8u;
+// Whether blocks of a tile are in several parts.
+override HAS_BLOCKS: bool = !EXACT && BLOCKS < FANOUT;
 
 fn block_record(slice: u32, block: u32) -> u32 {
     return left_word(params.count) + (slice * params.tiles * FANOUT + block) * HALVES;
 }
 
 fn end_record(slice: u32, part: u32) -> u32 {
-    let first = block_record(select(params.count, 0u, EXACT), 0u);
+    let first = block_record(select(0u, params.count, HAS_BLOCKS), 0u);
     return first + (slice * params.tiles * MOST_PARTS + part) * HALVES;
 }
 

@@ -1,5 +1,5 @@
 // A stretch of rows in a strip: what an invocation does with its runs of both columns, and all of them together.
-// Needs lib/strips/rows.wgsl and lib/strips/column.wgsl.
+// Needs <cells> and lib/strips/column.wgsl.
 
 // Where an invocation's columns begin: the first, and how far from it the second is, if there is one.
 struct Pair {
@@ -9,8 +9,8 @@ struct Pair {
 }
 
 // Of columns with these slices. Those that are not there read what others do.
-fn pair_of(first: u32, second: u32) -> Pair {
-    let there = min(first, params.count - slices_of_cell);
+fn pair_of(strip: u32, first: u32, second: u32) -> Pair {
+    let there = slice_to_read(strip, first);
     let place = place_of(there);
     let other = place_of(other_slice(there, second));
     return Pair(place, Place(other.input - place.input, other.output - place.output), second < params.count);
@@ -69,10 +69,9 @@ fn finish_stretch(
 fn write_stretch(
     shelf: u32, lane: u32, row: u32, count: u32, pair: Pair, a: ptr<function, Column>, b: ptr<function, Column>,
 ) -> u32 {
-    let output = pair.place.output + row * params.output_axis_stride;
     let free = 1u - shelf;
     if (params.exclusive == 0u) {
-        store_rows(lane, (*a).slice, output, pair.apart.output, count, pair.has_other, (*a).r, (*b).r);
+        store_rows(lane, row, (*a).slice, pair, count, (*a).r, (*b).r);
         return free;
     }
     put_on_shelf(free, lane, (*a).r[15], (*b).r[15]);
@@ -83,6 +82,6 @@ fn write_stretch(
     }
     let results_a = shifted_run(before_a, (*a).r);
     let results_b = shifted_run(before_b, (*b).r);
-    store_rows(lane, (*a).slice, output, pair.apart.output, count, pair.has_other, results_a, results_b);
+    store_rows(lane, row, (*a).slice, pair, count, results_a, results_b);
     return shelf;
 }

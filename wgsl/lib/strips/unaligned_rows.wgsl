@@ -2,11 +2,14 @@
 //
 // An invocation reads the two words of memory that its own lies in. On the way back neighbours show each other theirs,
 // so that each word of memory is written once. The first and the last of a row, which are shared with the strips beside
-// it, need an atomic. Needs <input>, <output>, lib/order/run.wgsl, and of <cells> cell_bits.
+// it, need an atomic. Needs <input>, <output>, lib/strips/stretch.wgsl, and of <cells> cell_bits.
+
+#import "lib/strips/rows.wgsl"
 
 // Elements of a word.
 override in_cell: u32 = 32u >> output_log2_bits;
 const slices_of_cell = 1u;
+const SHELF = 512u;
 const NO_SLICE = 0xffffffffu;
 
 // What the invocations have of four rows.
@@ -53,16 +56,15 @@ struct Share {
     is_last: bool,      // whether none has the word behind
 }
 
-// Stores the first `count` members of the runs that begin at `place`; all invocations call it.
-fn store_rows(
-    lane: u32, slice: u32, place: u32, apart: u32, count: u32, both: bool, a: Run, b: Run,
-) {
+// Stores the first `count` members of runs, from row number `row` of the window on; all invocations call it.
+fn store_rows(lane: u32, row: u32, slice: u32, pair: Pair, count: u32, a: Run, b: Run) {
     let beside = lane % lanes;
     let there = slices_there(slice);
     let mask = 0xffffffffu >> (32u - (there << output_log2_bits));
     let is_last = beside + 1u == lanes || slice % params.across + there == params.across;
     let share = Share(mask, beside > 0u, is_last);
     let stride = params.output_axis_stride;
+    let place = pair.place.output + row * stride;
     give_rows(lane, share, place, count, words_of(a[0], b[0], a[1], b[1], a[2], b[2], a[3], b[3]));
     let second = count - min(count, 4u);
     give_rows(lane, share, place + 4u * stride, second, words_of(a[4], b[4], a[5], b[5], a[6], b[6], a[7], b[7]));

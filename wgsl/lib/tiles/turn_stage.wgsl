@@ -1,4 +1,4 @@
-// The elements of a turn in workgroup memory, as bits, by their numbers along the axis. Needs <output>.
+// The elements of a turn in workgroup memory, as bits, by their numbers along the axis.
 
 // The bits of a turn's elements, of which there are 2048, or 1024 of 64 bits with the high words behind the low ones.
 // 8 KiB, so that no kernel needs more than WebGPU's 16: a tile takes two turns, or four.
@@ -26,26 +26,4 @@ fn bits_left(place: u32) -> vec2<u32> {
         high = stage[HIGH + on_stage(place)];
     }
     return vec2<u32>(stage[on_stage(place)], high);
-}
-
-// Writes a turn's elements, which lie without gaps from element `low` of the tensor on, a word at a time.
-fn store_words(lane: u32, low: u32, count: u32, is_rising: bool) {
-    let in_word = 5u - min(output_log2_bits, 5u);
-    let first = low >> in_word;
-    let words = select(((low + count - 1u) >> in_word) - first + 1u, 0u, count == 0u);
-    for (var word = lane; word < words; word += LANES) {
-        var bits = 0u;
-        var mask = 0u;
-        for (var i = 0u; i < 1u << in_word; i += 1u) {
-            // Before the first element this is a large number.
-            let number = ((first + word) << in_word) + i - low;
-            if (number < count) {
-                let width = 1u << min(output_log2_bits, 5u);
-                let left = bits_left(select(count - 1u - number, number, is_rising)).x;
-                bits = insertBits(bits, left, i * width, width);
-                mask = insertBits(mask, 0xffffffffu, i * width, width);
-            }
-        }
-        put_bits(first + word, bits, mask);
-    }
 }

@@ -6,6 +6,7 @@
 #import "lib/tiles/fold_blocks.wgsl"
 #import "lib/memory/store.wgsl"
 #import "lib/tiles/turn_stage.wgsl"
+#import "lib/tiles/turn_words.wgsl"
 
 // The elements of an invocation in a turn: 8, or 4 of 64 bits.
 alias Part = array<vec2<u32>, 8>;
@@ -110,9 +111,10 @@ fn give_turn(lane: u32, turn: u32, output: u32, count: u32, run: Run) {
     workgroupBarrier();
     let stride = params.output_axis_stride;
     if (output_log2_bits < 5u && stride == 1u) {
-        store_words(lane, output, count, true);
+        store_words(lane, output, count, 0u, 1u);
     } else if (output_log2_bits < 5u && stride == 0xffffffffu) {
-        store_words(lane, output - (count - min(1u, count)), count, false);
+        let last = count - min(1u, count);
+        store_words(lane, output - last, count, last, stride);
     } else {
         for (var place = lane; place < count; place += LANES) {
             store_bits(output + place * stride, bits_left(place));
