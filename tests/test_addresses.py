@@ -359,7 +359,7 @@ MISTAKES = [
         "(output << output_log2_bits) >> 7u",
         "float32 rows rows 16",
     ),
-    ("lib/tiles/turn_stage.wgsl", "let first = low >> in_word", "let first = (low << 3u) >> 5u", "uint8 rows rows 1"),
+    ("lib/tiles/turn_words.wgsl", "let first = low >> in_word", "let first = (low << 3u) >> 5u", "uint8 rows rows 1"),
     (
         "lib/memory/load_bits.wgsl",
         "element >> (5u - min(input_log2_bits, 5u))",

@@ -54,7 +54,7 @@ fn block_total(shelf: u32, column: u32, block: u32) -> Accumulator {
 fn look_at_blocks(lane: u32, at: Part, shelf: u32) -> bool {
     let column = lane % WIDTH;
     let slice = slice_of_column(at.strip, column);
-    if (!HAS_BLOCKS) {
+    if (!has_blocks()) {
         return true;
     }
     if (lane < WIDTH && is_posting(at, slice)) {

@@ -9,15 +9,18 @@ const SPAN_TOTAL = 0u;
 const PREFIX = HALVES;
 // As many parts as a tile of floats can have.
 const MOST_PARTS = 8u;
-// Whether blocks of a tile are in several parts.
-override HAS_BLOCKS: bool = !EXACT && BLOCKS < FANOUT;
+
+// Whether a tile of floats has several parts.
+fn has_blocks() -> bool {
+    return !EXACT && BLOCKS < FANOUT;
+}
 
 fn block_record(slice: u32, block: u32) -> u32 {
     return left_word(params.count) + (slice * params.tiles * FANOUT + block) * HALVES;
 }
 
 fn end_record(slice: u32, part: u32) -> u32 {
-    let first = block_record(select(0u, params.count, HAS_BLOCKS), 0u);
+    let first = block_record(select(0u, params.count, has_blocks()), 0u);
     return first + (slice * params.tiles * MOST_PARTS + part) * HALVES;
 }
 

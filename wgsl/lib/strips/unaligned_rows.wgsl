@@ -89,31 +89,44 @@ fn give_rows(lane: u32, share: Share, place: u32, count: u32, words: vec4<u32>) 
     words_beside[lane] = words;
     workgroupBarrier();
     let left = words_beside[lane - min(lane, 1u)];
-    let stride = params.output_axis_stride;
-    if (count > 0u) {
-        put_word(share, place, left.x, words.x);
-    }
-    if (count > 1u) {
-        put_word(share, place + stride, left.y, words.y);
-    }
-    if (count > 2u) {
-        put_word(share, place + 2u * stride, left.z, words.z);
-    }
-    if (count > 3u) {
-        put_word(share, place + 3u * stride, left.w, words.w);
+    let second = place + params.output_axis_stride;
+    let third = second + params.output_axis_stride;
+    let fourth = third + params.output_axis_stride;
+    put_four(
+        word_of(share, 0u < count, place, left.x, words.x), word_of(share, 1u < count, second, left.y, words.y),
+        word_of(share, 2u < count, third, left.z, words.z), word_of(share, 3u < count, fourth, left.w, words.w),
+    );
+    if (share.is_last) {
+        put_four(
+            word_behind(share, 0u < count, place, words.x), word_behind(share, 1u < count, second, words.y),
+            word_behind(share, 2u < count, third, words.z), word_behind(share, 3u < count, fourth, words.w),
+        );
     }
 }
 
-// Writes the word of memory in which the invocation's own begins, and of a row's last one also the word behind it.
-fn put_word(share: Share, place: u32, left: u32, own: u32) {
+// The word in which the invocation's own begins.
+fn word_of(share: Share, is_there: bool, place: u32, left: u32, own: u32) -> Put {
     let shift = (place << output_log2_bits) & 31u;
-    let index = place >> (5u - output_log2_bits);
     let rest = (32u - shift) & 31u;
     let has_left = share.has_left && shift > 0u;
-    let of_left = select(0u, left >> rest, has_left);
-    put_bits(index, of_left | (own << shift), select(0u, 0xffffffffu >> rest, has_left) | (share.mask << shift));
+    let bits = select(0u, left >> rest, has_left) | (own << shift);
+    let mask = select(0u, 0xffffffffu >> rest, has_left) | (share.mask << shift);
+    return Put(is_there, place >> (5u - output_log2_bits), bits, mask);
+}
+
+// The word behind that one.
+fn word_behind(share: Share, is_there: bool, place: u32, own: u32) -> Put {
+    let shift = (place << output_log2_bits) & 31u;
+    let rest = (32u - shift) & 31u;
     let mask = share.mask >> rest;
-    if (share.is_last && shift > 0u && mask > 0u) {
-        put_bits(index + 1u, own >> rest, mask);
-    }
+    return Put(is_there && shift > 0u && mask > 0u, (place >> (5u - output_log2_bits)) + 1u, own >> rest, mask);
+}
+
+// Puts them. Words of which others have a part are all read before any is written, so that no read waits for a write.
+fn put_four(a: Put, b: Put, c: Put, d: Put) {
+    let old = vec4<u32>(shared_word(a), shared_word(b), shared_word(c), shared_word(d));
+    put_word(a, old.x);
+    put_word(b, old.y);
+    put_word(c, old.z);
+    put_word(d, old.w);
 }

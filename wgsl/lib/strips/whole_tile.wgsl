@@ -8,7 +8,7 @@
 fn fold_part(
     lane: u32, tile: u32, rows: Rows, count: u32, a: ptr<function, Column>, b: ptr<function, Column>,
 ) -> u32 {
-    if (EXACT || HAS_BLOCKS) {
+    if (EXACT || has_blocks()) {
         return fold_stretch(0u, lane, a, b);
     }
     if (lane < WIDTH) {

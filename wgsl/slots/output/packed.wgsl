@@ -20,7 +20,12 @@ fn put_whole_word(index: u32, bits: u32) {
 
 // Puts the bits of `mask` into a word of which other invocations have a part. None of them changes these.
 fn change_bits(index: u32, bits: u32, mask: u32) {
-    let changed = (output_unit(index) ^ bits) & mask;
+    change_from(index, output_unit(index), bits, mask);
+}
+
+// The same where the word was read before, as `old`.
+fn change_from(index: u32, old: u32, bits: u32, mask: u32) {
+    let changed = (old ^ bits) & mask;
     if (changed != 0u) {
         atomicXor(&output_units[index], changed);
     }
@@ -32,6 +37,31 @@ fn put_bits(index: u32, bits: u32, mask: u32) {
         put_whole_word(index, bits);
     } else {
         change_bits(index, bits, mask);
+    }
+}
+
+// Bits for a word of memory, if they are there.
+struct Put {
+    is_there: bool,
+    index: u32,
+    bits: u32,
+    mask: u32,
+}
+
+// What there is of a word that is shared.
+fn shared_word(x: Put) -> u32 {
+    if (!x.is_there || x.mask == 0xffffffffu) {
+        return 0u;
+    }
+    return output_unit(x.index);
+}
+
+// Puts the bits, where the word was read before, as `old`, if it is shared.
+fn put_word(x: Put, old: u32) {
+    if (x.is_there && x.mask == 0xffffffffu) {
+        put_whole_word(x.index, x.bits);
+    } else if (x.is_there) {
+        change_from(x.index, old, x.bits, x.mask);
     }
 }
 
