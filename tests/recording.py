@@ -20,7 +20,7 @@ from .noting import Site, noting, noting_shared
 
 __all__ = ["Access", "Notes", "record", "record_shared"]
 
-_MOST = 2**22
+_MOST = 5 * 2**20
 _STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 
 

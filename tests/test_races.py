@@ -73,7 +73,7 @@ SHAPES = {
     "strips": (2 * TILE + 40, 80),
     "strip_lookback": (3 * TILE + 40, 24),
     "staged": (TILE + 40, 3),
-    "whole_tiles": (3 * TILE + 40, 2),  # of floats that are parts of strips
+    "whole_tiles": (TILE + 40, 2),  # of floats that are parts of strips
     "withheld_strips": (8 * TILE + 40, 4),  # of integers, more than two spans, the first of which has no total
     "bands": (2 * TILE + 40, 1024),
     "blocks": (50, 90),
@@ -150,7 +150,7 @@ def plan_of(
     kernel = KERNELS.get(way, way)
     plan = Plan.of(planner.passes(kernel, withhold_every=WITHHELD.get(way, 0)))
     assert any(one.pipeline.kernel.startswith(FIRST.get(way, f"scan_{way}")) for one in plan.passes)
-    return with_patience(plan, 20)  # each look is noted
+    return with_patience(plan, 4 if way == "withheld_strips" else 20)  # each look is noted
 
 
 def memory_of(way: str, dtype: str, family: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
@@ -211,7 +211,8 @@ def used(notes: Notes, way: str) -> Notes:
     return Notes(notes.sites, *(part[kept] for part in notes[1:]))
 
 
-SHARED = ("rows", "serial", "withheld", "lookback", "strips", "strip_lookback", "whole_tiles", *SHARED_ONLY)
+_WITH_STATE = ("rows", "serial", "withheld", "lookback", "strips", "withheld_strips", "whole_tiles", "strip_lookback")
+SHARED = tuple(dict.fromkeys((*_WITH_STATE, *SHARED_ONLY)))
 """The ways whose kernels have memory of workgroups."""
 KINDS = [
     *(("float32", family) for family in (*DATA, "recovering")),
@@ -224,12 +225,13 @@ KINDS = [
 def fits(way: str, dtype: str, family: str) -> bool:
     """Whether a plan takes a way for a type: rows begin inside words of narrow ones, and blocks are of wide ones.
 
-    Spans of strips are shorter of integers. Recovering slices are for what goes on by classes inside a workgroup.
+    Spans of strips are shorter of integers, and staged rows of 64 bits have a piece of their own. Recovering slices are
+    for what goes on by classes inside a workgroup.
     """
-    if way == "withheld_strips":
-        return dtype == "uint8"
-    if dtype == "int64":
-        return way == "staged"  # which has a piece of its own
+    if way == "withheld_strips" or dtype == "int64":
+        return dtype == "int64" and way in ("withheld_strips", "staged")
+    if way == "whole_tiles":
+        return dtype == "float32"
     if family == "recovering" and (way not in OF_BLOCKS or SHAPES[way][1] < 3 * RUN):
         return False
     return (way != "unaligned" or dtype != "float32") and (way not in OF_BLOCKS or dtype == "float32")
