@@ -928,6 +928,38 @@ def test_pieces_of_unaligned_strips(
     assert same_bits(together(results, x.ndim - 2, False), expected)
 
 
+@pytest.mark.combinations
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float16", "float32", "int32", "int64"])
+@pytest.mark.parametrize(("arrays", "width"), [(130, 2), (130, 3), (2, 3)])
+def test_pieces_of_staged_strips(
+    device: dmlgpu.Device, dtype: str, arrays: int, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind them comes one that is too short to be staged; of few arrays look-backs take and leave carries."""
+    limits = changed(device.limits, software=False)
+    monkeypatch.setattr(device, "limits", limits)
+    monkeypatch.setattr("dmlgpu.planning.software._FAR_ELEMENTS", 0)
+    kernels = set()
+
+    def plan(*arguments: Any, **options: Any) -> PiecePlan:
+        piece = plan_piece(*arguments, **options)
+        for one in piece.plan.passes:
+            if dict(one.pipeline.slots).get("cells", "").startswith("staged"):
+                kernels.add(one.pipeline.kernel)
+        return piece
+
+    monkeypatch.setattr("dmlgpu.runtime.device._plan_piece", plan)
+    lengths = [TILE, TILE, 300] if arrays > 2 else [2 * TILE, 3 * TILE, 300]
+    x = data(np.random.default_rng(1), dtype, (arrays, sum(lengths), width), False)
+    for operator, exclusive in (("sum", False), ("product", True)):
+        scan = dmlgpu.Scan(operator, axis=-2, dtype=dtype, exclusive=exclusive, device=device)
+        results = [scan.push(part) for part in parts_of(x, 1, lengths, False)]
+        results.append(scan.finish())
+        options = {"operator": operator, "axis": -2, "dtype": dtype, "exclusive": exclusive}
+        expected = whole(x, device, precision="default", **options)
+        assert same_bits(together(results, 1, False), expected)
+    assert kernels & {"scan_strips", "scan_strip_lookback"}
+
+
 @pytest.mark.parametrize(("dtype", "kernel"), [("float32", "scan_serial_tiles"), ("int32", "scan_slices")])
 def test_pieces_in_place_are_not_checked_first(dtype: str, kernel: str) -> None:
     """A phase that checks and one that writes would need a carry each; integers have but one."""
@@ -1040,7 +1072,7 @@ def test_carries_move_to_where_the_next_piece_takes_them() -> None:
         (CarryRows(5, 8, 0, 0), CarryRows(5, 8, 0, 0)),
         (CarryColumns(8, 3, 40), CarryColumns(8, 40, 41)),
         (CarrySlices(5), CarrySlices(5)),
-        *((CarryNumbers(8, 4, strips, 8), CarryNumbers(8, 4, strips, 8)) for strips in (False, True)),
+        *((CarryNumbers(8, 4, strips, 8, 1), CarryNumbers(8, 4, strips, 8, 1)) for strips in (False, True)),
     ]
     for left, taken in pairs:
         words = random.integers(1, 2**31, left.shape, np.uint32)
@@ -1070,19 +1102,22 @@ def test_carries_that_copies_cannot_move() -> None:
         (CarryColumns(8, 3, 40), CarryColumns(8, 39, 41)),
         (CarryColumns(8, 2**19 - 1, 2**19), CarryColumns(8, 2**19, 2**19 + 1)),
         (CarryColumns(8, 3, 40), CarrySlices(8)),
-        (CarryNumbers(8, 4, False, 8), CarryNumbers(8, 4, True, 8)),
+        (CarryNumbers(8, 4, False, 8, 1), CarryNumbers(8, 4, True, 8, 1)),
+        (CarryNumbers(8, 1, True, 8, 1), CarryNumbers(8, 1, True, 8, 4)),
     ]
     for left, taken in others:
         assert moves(left, taken) is None, (left, taken)
 
 
-@pytest.mark.parametrize("in_strips", [False, True])
+@pytest.mark.parametrize(("in_strips", "is_packed"), [(False, False), (True, True), (True, False)])
 @pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
 @pytest.mark.parametrize("across", [12, 6, 3, 1])
-def test_carries_of_integers_are_their_last_results(across: int, itemsize: int, in_strips: bool) -> None:
+def test_carries_of_integers_are_their_last_results(
+    across: int, itemsize: int, in_strips: bool, is_packed: bool
+) -> None:
     random = np.random.default_rng(itemsize)
     carries = random.integers(0, 2**32, (12, CARRY_WORDS), np.uint32)
-    form = CarryNumbers(12, itemsize, in_strips, across)
+    form = CarryNumbers(12, itemsize, in_strips, across, max(1, 4 // itemsize) if is_packed else 1)
     words = form.words(carries)
     assert words.shape == form.shape
     found = form.carries(words)

@@ -472,7 +472,9 @@ def test_parts_of_few_strips(slices: int, element: str, kernel: str, constants: 
     ("shape", "element", "expected"),
     [
         ((1080, 1920, 3), "float32", "scan_strips"),
-        ((127, 1920, 3), "float32", "scan_rows"),
+        ((60, 1920, 3), "float32", "scan_rows"),
+        ((100, 1000, 7), "float32", "scan_strips"),  # 700 of them
+        ((64, 4096, 8), "uint8", "scan_strips"),
         ((1080, 1920, 4), "float32", "scan_strips"),
         ((1080, 1920, 2), "int64", "scan_strips"),
         ((4096, 600, 3), "int32", "scan_strips"),

@@ -114,7 +114,7 @@ def strips_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_pl
     in_word = _in_word(problem)
     along = min(chunks[-1], _MAX_STRIP_ROWS)
     cut = cut_to(problem, (*chunks[:-1], along), limits.binding_bytes // (4 * _STRIP_WORDS), 2 * in_word)
-    if 0 in cut:
+    if 0 in cut or _is_torn(problem, cut):
         return None
     return _strips("scan_strips", problem, cut, *_shape_of_strips(problem, limits.tuning.enough_strips))
 
@@ -136,7 +136,7 @@ def strip_lookback_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int
     of_records = strip_lookback_slice_words(tiles, wide, is_exact, int(problem.exclusive))
     room = (limits.binding_bytes // 4 - LOOKBACK_HEADER_WORDS) // (tile_slice_words(tiles, wide) + of_records)
     cut = cut_to(problem, chunks, room, 2 * _in_word(problem))
-    if 0 in cut or (cut[-1] < problem.axis.size and cut[-1] % TILE):
+    if 0 in cut or _is_torn(problem, cut) or (cut[-1] < problem.axis.size and cut[-1] % TILE):
         return None
     # Each part looks at what others have posted. Narrow strips have longer parts, which the order of floats divides.
     shapes = [shape for shape in _shapes(problem) if shape[0] <= _SECTOR_WORDS]
@@ -235,6 +235,11 @@ def staged_lanes(problem: ScanProblem) -> int:
     is_dense = abs(problem.axis.input_stride) == abs(problem.axis.output_stride) == across
     is_long = problem.axis.size * lanes >= _FEW_RUNS * RUN
     return lanes if is_long and is_dense and is_whole(problem, 1, itemsize) else 0
+
+
+def _is_torn(problem: ScanProblem, cut: Sequence[int]) -> bool:
+    """Whether windows have parts of rows that are staged as a whole."""
+    return staged_lanes(problem) > 0 and cut[-2] < problem.across
 
 
 def _in_word(problem: ScanProblem) -> int:

@@ -94,8 +94,8 @@ ACCESS: Final = {
     "vectors of words": Access("words", {"vector": "words"}, range(3, 7)),
     "unaligned vectors": Access("packed", {"vector": "packed"}, (3, 4)),
 }
-"""By element, where those of less than a word are packed; by vectors, also of many slices at once; or a word or four
-elements of adjacent slices."""
+"""By element, where those of less than a word are packed; by vectors, also of many slices at once; a word or four
+elements of adjacent slices; or whole rows of a few."""
 
 _ELEMENTS: Final = {
     "int": range(3, 6),

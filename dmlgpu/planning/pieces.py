@@ -150,21 +150,24 @@ class CarryNumbers:
     itemsize : int
         Bytes of an element.
     in_strips : bool
-        Whether there is a carry for each word of them, as ``wgsl/lib/slices/suspects.wgsl`` has it; else there are four
+        Whether there is a carry for each cell of them, as ``wgsl/lib/slices/suspects.wgsl`` has it; else there are four
         words for each vector, as in ``wgsl/scan_bands_exact.wgsl``.
     across : int
         How many slices are neighbours in memory, which words of strips and vectors of bands end with.
+    in_cell : int
+        How many slices a cell of a strip has: those of a word, or one.
     """
 
     slices: int
     itemsize: int
     in_strips: bool
     across: int
+    in_cell: int
 
     def words(self, carries: Words) -> Words:
         """Return what the scratch memory begins with before the piece."""
         numbers = np.ascontiguousarray(carries[:, _LAST : _LAST + 2]).view(np.uint64)[:, 0].astype(f"u{self.itemsize}")
-        rows = np.zeros((self.slices // self.across, self._padded), numbers.dtype)
+        rows = np.zeros((self.slices // self.across, self._padded), self._kept)
         rows[:, : self.across] = numbers.reshape(rows.shape[0], self.across)
         if not self.in_strips:
             return rows.view(np.uint32).reshape(-1)
@@ -185,8 +188,9 @@ class CarryNumbers:
         if self.in_strips:
             first = _TILES + 1 + _LAST
             words = np.ascontiguousarray(words[first : first + self._words_each, self._cells].T).reshape(-1)
-        rows = words.view(f"u{self.itemsize}").reshape(-1, self._padded)[:, : self.across]
-        numbers = rows.astype(np.uint64).reshape(-1, 1).view(np.uint32)
+        rows = words.view(self._kept).reshape(-1, self._padded)[:, : self.across]
+        # Bits above an integer's own are without meaning.
+        numbers = rows.astype(f"u{self.itemsize}").astype(np.uint64).reshape(-1, 1).view(np.uint32)
         carries = np.zeros((self.slices, CARRY_WORDS), np.uint32)
         carries[:, :_FLAGS] = np.tile(numbers, 3)
         carries[:, _FLAGS] = _flags_at(_NUMBERS_TILE)
@@ -203,20 +207,21 @@ class CarryNumbers:
         return max(1, self.itemsize // 4)
 
     @property
-    def _in_word(self) -> int:
-        return max(1, 4 // self.itemsize)
+    def _kept(self) -> str:
+        """The type of a number in scratch memory: a cell has at least a word."""
+        return f"u{max(self.itemsize, 4 // self.in_cell) if self.in_strips else self.itemsize}"
 
     @property
     def _padded(self) -> int:
-        """`across` in whole words of strips, or vectors of bands."""
-        together = self._in_word if self.in_strips else QUAD_BYTES // self.itemsize
+        """`across` in whole cells of strips, or vectors of bands."""
+        together = self.in_cell if self.in_strips else QUAD_BYTES // self.itemsize
         return ceil_div(self.across, together) * together
 
     @property
     def _cells(self) -> NDArray[np.int64]:
-        """The first slice of each word."""
+        """The first slice of each cell."""
         rows = np.arange(0, self.slices, self.across)[:, None]
-        return (rows + np.arange(0, self.across, self._in_word)).reshape(-1)
+        return (rows + np.arange(0, self.across, self.in_cell)).reshape(-1)
 
 
 @dataclass(frozen=True)
@@ -399,8 +404,9 @@ def _plan_columns(
     form: CarryForm
     if problem.is_exact:
         first = 0 if before is None else _NUMBERS_TILE
-        is_strips = columns.kernel == "scan_strips"
-        form = CarryNumbers(problem.slices, problem.element.itemsize, is_strips, problem.across)
+        is_strips, itemsize = columns.kernel == "scan_strips", problem.element.itemsize
+        in_cell = 4 // itemsize if "element" in columns.slots else 1  # packed in words
+        form = CarryNumbers(problem.slices, itemsize, is_strips, problem.across, in_cell)
     else:
         first = before or 0
         form = CarryColumns(problem.slices, first, first + problem.axis.size // TILE)

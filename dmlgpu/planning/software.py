@@ -181,8 +181,7 @@ class GpuPolicy:
     def _is_strips(self, problem: ScanProblem, in_place: bool) -> bool:
         is_long = problem.axis.size > _FEW_ROWS or problem.element.itemsize < _WORD_BYTES
         is_many = problem.slices >= _FEW_COLUMNS or strip_bytes_in_flight(problem) >= _FEW_BYTES
-        if staged_lanes(problem):
-            is_many = self._are_many_staged(problem)
+        is_many |= staged_lanes(problem) > 0 and self._are_many_staged(problem)
         is_wide = problem.is_side_by_side and is_many
         # Of elements of less than a word, others store each by an atomic.
         is_narrow = problem.element.itemsize < _WORD_BYTES

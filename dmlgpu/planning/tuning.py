@@ -30,10 +30,11 @@ class Tuning:
     enough_strips : int
         As many strips of columns keep a GPU busy with a workgroup each, so that wider ones, which touch more of a row
         at once, are better than more. Twice as many of 16-bit floats, and where rows begin inside words: such strips
-        have half as many bytes on their way, 16 KiB.
+        have half as many bytes on their way, 16 KiB. Rows of less than a sector have a strip for each array.
     tile_columns : int
         As many columns of 32 bits side by side, where they are too few strips to fill a GPU, are worth workgroups that
-        take parts of several and read them row by row. Others touch a sector for each element.
+        take parts of several and read them row by row. Others touch a sector for each element. Rows of less than a
+        sector, without gaps, count as 8.
     slices_a_core : int
         On a CPU, as many slices for each core are worth an invocation each, which loses less by idle lanes (a core
         takes 8 at a time) than other kernels do by reading twice or waiting.

@@ -89,10 +89,11 @@ def _scan_shapes(itemsize: int) -> Iterator[_Shape]:
         yield from _rows(count, length, count + -count % _GAP + 2 * _GAP)
         yield from _rows(count, length, count + 2 * _GAP + in_word)
         yield from _rows(count, length, count + 2 * _GAP + 1)
-    # Rows of less than a sector, of one array and of many.
+    # Rows of less than a sector, of one array, of a few and of many.
     for width in (2, 3, 7, 12):
         yield (2**20, width), (width, 1), 0
-        yield (200, 2**10, width), ((2**10 + 1) * width, width, 1), 1
+        for count, length in ((2, 2**19), (200, 2**10)):
+            yield (count, length, width), ((length + 1) * width, width, 1), 1
     # So far apart that a binding holds less than a tile, or than a run.
     for rows, length in ((2000, 3000), (40, 60), (40, 100), (9, 15), (9, 30)):
         yield from _rows(4, length, _LIMITS.binding_bytes // itemsize // rows)

@@ -15,7 +15,7 @@ struct Column {
 }
 
 // What each run of both columns has at hand for the others. Two shelves: one can be filled while the other is read.
-// <cells> says how many there can be: of one column 256.
+// <cells> says how many accumulators each has.
 var<workgroup> shelves: array<array<Accumulator, SHELF>, 2>;
 
 // Takes in the run `elements`, of which `count` are there.

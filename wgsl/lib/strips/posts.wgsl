@@ -1,8 +1,8 @@
 // What the workgroups of scan_strip_lookback post for each other, column by column: of each block of floats its total,
-// unless a part is a tile;
-// where results are exclusive, of each part of floats the last result up to its end; of each tile its total; of each
-// span its total, and the fold of all spans up to its end. Of integers, a workgroup's part of a tile counts as a tile,
-// and no block or end of a part is posted. A cell's are with its first slice. Needs lib/lookback/words.wgsl.
+// unless a part is a tile; where results are exclusive, of each part of floats the last result up to its end; of each
+// tile its total; of each span its total, and the fold of all spans up to its end. Of integers, a workgroup's part of a
+// tile counts as a tile, and no block or end of a part is posted. A cell's are with its first slice. Needs
+// lib/lookback/words.wgsl.
 
 // Of a span.
 const SPAN_TOTAL = 0u;

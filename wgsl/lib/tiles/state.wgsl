@@ -69,7 +69,7 @@ fn set_tile_accumulator(slice: u32, tile: u32, number: u32, value: Accumulator) 
 // of the passes: all zero before it, and again behind scan_tiles. A header, then a word for each slice, which
 // scan_lookback lacks of integers:
 const HEADER_WORDS = 2u;
-// Bits of params.lookback.
+// Bits of params.lookback; 8 matters to planning alone.
 const BEHIND_LOOKBACK = 1u;
 const BEFORE_LOOKBACK = 2u;
 const OF_STRIPS = 4u;

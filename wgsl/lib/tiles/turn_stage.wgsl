@@ -1,4 +1,5 @@
-// The elements of a turn in workgroup memory, as bits, by their numbers along the axis.
+// The elements of a turn in workgroup memory, as bits: of a tile by their numbers along the axis, of rows of a strip
+// as they lie in memory.
 
 // The bits of a turn's elements, of which there are 2048, or 1024 of 64 bits with the high words behind the low ones.
 // 8 KiB, so that no kernel needs more than WebGPU's 16: a tile takes two turns, or four.
