@@ -344,11 +344,11 @@ def test_a_race_is_found(first: str, between: str, then: str) -> None:
 def test_nobody_in_a_strip_waits_long_once_a_part_has_given_up(dtype: str, exclusive: bool, device: Device) -> None:
     """The first workgroup keeps to itself what all others need."""
     patience, length = 500, 64 * TILE
-    layout = Layout.packed((length, 4))
+    layout = Layout((length, 4), (8, 1))  # with gaps, so that rows are not staged
     options = ScanOptions(exclusive=exclusive)
     problem = scan_problem(by_name(dtype), Operator.SUM, layout, layout, 0, options)
     plan = Plan.of(ScanPlanner(problem, GPU, chunks=(4, length)).passes("strip_lookback", withhold_every=1000))
-    memory = np.zeros(4 * length * np.dtype(dtype).itemsize, np.uint8)
+    memory = np.zeros(8 * length * np.dtype(dtype).itemsize, np.uint8)
     (one, accesses), *_ = islice(record(device, with_patience(plan, patience), memory, memory, tensors=False), 1, 2)
     assert one.pipeline.kernel == "scan_strip_lookback"
     looks = np.zeros(math.prod(one.grid), int)
