@@ -163,7 +163,10 @@ class StripRecords:
 
     def end(self, slice_: int, number: int) -> int:
         """Return the place of the last result of a part of floats, if that matters."""
-        return self.block(self.count if self.has_blocks else 0, 0) + (slice_ * self.tiles * 8 + number) * self.halves
+        parts = 8 if self.has_blocks else 1
+        return (
+            self.block(self.count if self.has_blocks else 0, 0) + (slice_ * self.tiles * parts + number) * self.halves
+        )
 
     def tile(self, slice_: int, number: int) -> int:
         """Return the place of a tile's total."""

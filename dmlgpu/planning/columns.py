@@ -31,7 +31,7 @@ _SECTOR_BYTES = 32
 _MOST_STAGED = 16
 """Columns of a row that goes through workgroup memory: two for each of 8 invocations beside each other."""
 _FEW_RUNS = 64
-"""With fewer of the 256 runs of a stretch, staged strips would leave most invocations idle."""
+"""With fewer of the 256 runs of a stretch, staged strips would leave more than three quarters of invocations idle."""
 _WORD_BYTES = 4
 _STRIP_WORDS = 8
 """Words a column, see wgsl/lib/slices/suspects.wgsl."""

@@ -352,7 +352,8 @@ def strip_lookback_slice_words(
         Whether a tile has several parts.
     """
     halves = 2 * accumulator_words
-    blocks = 0 if is_exact else halves * (has_blocks * TILE // BLOCK + exclusive * _MOST_PARTS) * tiles
+    of_tile = TILE // BLOCK + exclusive * _MOST_PARTS if has_blocks else exclusive
+    blocks = 0 if is_exact else halves * of_tile * tiles
     return 1 + blocks + halves * tiles + 2 * halves * _spans_of(tiles)
 
 

@@ -42,8 +42,9 @@ _LANES = 8
 """Invocations that a core of a CPU takes at a time. Those of a band read a stretch of a row together."""
 _MANY_PORTIONS = 128
 """Of an invocation that goes from one short slice to the next."""
-_WORD_BYTES, _SECTOR_WORDS = 4, 8
-"""Rows of less than a sector, where they are read by way of workgroup memory, count as sectors: they are read whole."""
+_WORD_BYTES = 4
+_SECTOR_WORDS = 8
+"""Of a GPU. Rows of less, where they go through workgroup memory, count as many: sectors are read whole."""
 _LEAST_WITH_LAG = TILE // 2
 """With so many elements of a slice, seven more rounds of an invocation cost less than lines that are fetched twice."""
 
@@ -191,13 +192,11 @@ class GpuPolicy:
     def _is_strip_lookback(self, problem: ScanProblem, in_place: bool) -> bool:
         is_long = problem.axis.size > TILE and problem.slices * problem.axis.size >= _FAR_ELEMENTS
         words = problem.across * problem.element.itemsize // _WORD_BYTES
-        if staged_lanes(problem):
-            is_wide = self.tuning.tile_columns <= _SECTOR_WORDS
-            is_few = not self._are_many_staged(problem)
-            return is_long and is_wide and is_few and is_served(problem, self.limits, in_place)
-        is_wide = problem.is_side_by_side and words >= self.tuning.tile_columns
         few = _FEW_BYTES if problem.element.itemsize < _WORD_BYTES else _FEW_BYTES_OF_LONG
         is_few = strip_bytes_in_flight(problem) < few
+        if staged_lanes(problem):
+            words, is_few = _SECTOR_WORDS, not self._are_many_staged(problem)
+        is_wide = problem.is_side_by_side and words >= self.tuning.tile_columns
         return is_long and is_wide and is_few and can_be_strips(problem, self.limits, in_place)
 
     def _are_many_staged(self, problem: ScanProblem) -> bool:

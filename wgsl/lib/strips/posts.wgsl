@@ -7,7 +7,7 @@
 // Of a span.
 const SPAN_TOTAL = 0u;
 const PREFIX = HALVES;
-// As many parts as a tile of floats can have.
+// As many parts as a tile of floats can have, if it has several.
 const MOST_PARTS = 8u;
 
 // Whether a tile of floats has several parts.
@@ -21,7 +21,7 @@ fn block_record(slice: u32, block: u32) -> u32 {
 
 fn end_record(slice: u32, part: u32) -> u32 {
     let first = block_record(select(0u, params.count, has_blocks()), 0u);
-    return first + (slice * params.tiles * MOST_PARTS + part) * HALVES;
+    return first + (slice * params.tiles * select(1u, MOST_PARTS, has_blocks()) + part) * HALVES;
 }
 
 fn tile_record(slice: u32, tile: u32) -> u32 {

@@ -1,8 +1,9 @@
 // Where the elements of strips are that go through workgroup memory, a turn of rows at a time: rows of a few columns,
-// without a gap between columns or rows. Needs lib/strips/shape.wgsl.
+// without a gap between columns or rows. Needs lib/strips/shape.wgsl and <cells>.
 
 #import "lib/tiles/turn_stage.wgsl"
 #import "lib/strips/runs.wgsl"
+#import "lib/strips/turns.wgsl"
 
 const slices_of_cell = 1u;
 const NO_SLICE = 0xffffffffu;
@@ -57,6 +58,11 @@ fn is_falling(stride: u32) -> bool {
 // Where the stage has an element of a turn's row.
 fn place_of_row(row: u32, column: u32, stride: u32) -> u32 {
     return select(row, TURN_ROWS - 1u - row, is_falling(stride)) * params.across + column;
+}
+
+// The element of the tensor for a place of the stage, or one beside it.
+fn element_at(place: u32, at: Stored) -> u32 {
+    return at.low + min(max(place, at.place) - at.place, at.count - 1u);
 }
 
 // Where the window's first row begins. `place` is that of an invocation's first column.
