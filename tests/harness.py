@@ -211,11 +211,12 @@ class StripPosts:
 
 
 def with_patience(plan: Plan, looks: int) -> Plan:
-    """Return a plan whose workgroups look so many times for what others post."""
+    """Return a plan whose workgroups, if they wait at all, look so many times for what others post."""
     passes = []
     for one in plan.passes:
         constants = dict(one.pipeline.constants)
-        if one.pipeline.kernel in ("scan_lookback", "scan_strip_lookback"):
+        waits = one.pipeline.kernel in ("scan_lookback", "scan_strip_lookback")
+        if waits and constants.get("patience") != 0:
             constants["patience"] = looks
         passes.append(replace(one, pipeline=replace(one.pipeline, constants=tuple(constants.items()))))
     return replace(plan, passes=tuple(passes))

@@ -120,7 +120,7 @@ def test_windows(device: Device, binding: int, monkeypatch: pytest.MonkeyPatch) 
     check(device, wide((9000, 3)), 0)
 
 
-@pytest.mark.parametrize("kernel", ["rows", "lookback", "serial"])
+@pytest.mark.parametrize("kernel", ["rows", "lookback", "reduce_then_scan", "serial"])
 def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "limits", replace(device.limits, dispatch_elements=5 * 4096))
     x = wide((100_000,))

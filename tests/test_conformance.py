@@ -99,7 +99,7 @@ class TestSuite:
                     sorts.add((one.pipeline.kernel, slots["input"]))
                     sorts.add((one.pipeline.kernel, constants["flat"]))
                     sorts.add((element, slots["run_access"]))
-        assert len(pipelines) < 470  # with 455 of lavapipe, `dmlgpu verify` takes 36 s on two cores and no cache
+        assert len(pipelines) < 490  # with 455 of lavapipe, `dmlgpu verify` takes 36 s on two cores and no cache
         float64 = "f64" if limits.float64 else "f64_words"
         formats = [("f16", 4), ("f32", 5), (float64, 6), ("int", 3), ("int", 4), ("int", 5), ("int64", 6)]
         four_passes = ["scan_lookback", "scan_tiles", "scan_serial_totals", "scan_serial_tiles"]
@@ -137,7 +137,8 @@ class TestSuite:
 
     def test_slices_of_several_spans_are_there_for_every_type_and_kernel(self) -> None:
         long = {(case.dtype, case.way) for case in SUITE if isinstance(case, ScanCase) and max(case.shape) > 131_072}
-        assert long == {(element.name, kernel) for element in ELEMENT_TYPES for kernel in EVERYWHERE}
+        read_twice = {(element.name, "reduce_then_scan") for element in ELEMENT_TYPES if element.kind == "float"}
+        assert long == read_twice | {(element.name, kernel) for element in ELEMENT_TYPES for kernel in EVERYWHERE}
 
     def test_compensated_sums_are_there_for_every_kernel(self) -> None:
         cases = [case for case in SUITE if isinstance(case, ScanCase) and case.operator == "compensated"]

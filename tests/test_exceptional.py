@@ -94,7 +94,7 @@ def test_events_in_other_types(device: Device, kernel: str, dtype: str) -> None:
 
 @pytest.mark.combinations
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("kernel", ["rows", "lookback"])
+@pytest.mark.parametrize("kernel", ["rows", "lookback", "reduce_then_scan"])
 def test_rows_of_whole_vectors(device: Device, kernel: str, dtype: str) -> None:
     """Elements and results go through workgroup memory: also where they take the elements' places."""
     for (operator, exclusive), length in product(product(("sum", "product"), (False, True)), (272, 4112)):
@@ -345,7 +345,7 @@ def test_what_is_behind_the_end_does_not_count(device: Device, kernel: str) -> N
             check_scan(device, x, "sum", 1, kernel=kernel, source=Layout.packed(x.shape, 1))
 
 
-@pytest.mark.parametrize("kernel", ["rows", "lookback", "serial"])
+@pytest.mark.parametrize("kernel", ["rows", "lookback", "reduce_then_scan", "serial"])
 def test_windows_that_begin_inside_a_span(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """21 tiles of which 11 fit: the second window begins in the first span and ends in the second."""
     monkeypatch.setattr(device, "limits", replace(device.limits, software=False, dispatch_elements=12 * TILE))
@@ -522,7 +522,7 @@ def early_infinity(tiles: int, operator: str) -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize("operator", ["sum", "product"])
-@pytest.mark.parametrize("kernel", ["lookback", "serial"])
+@pytest.mark.parametrize("kernel", ["lookback", "reduce_then_scan", "serial"])
 def test_many_tiles_behind_an_infinity(
     device: Device, kernel: str, operator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -618,7 +618,7 @@ def test_windows_inside_runs(device: Device, apart: int, elements: int, monkeypa
 
 
 @pytest.mark.combinations
-@pytest.mark.parametrize("kernel", ["rows", "lookback", "serial", "strips"])
+@pytest.mark.parametrize("kernel", ["rows", "lookback", "reduce_then_scan", "serial", "strips"])
 def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An exceptional tile ends its span, so later windows begin anywhere in theirs."""
     monkeypatch.setattr(device, "limits", replace(device.limits, dispatch_elements=5 * TILE))
@@ -629,7 +629,7 @@ def test_windows_of_whole_tiles(device: Device, kernel: str, monkeypatch: pytest
     check_scan(device, cancelling(100_000), "sum", 0, kernel=kernel)
 
 
-@pytest.mark.parametrize("kernel", ["rows", "lookback", "serial"])
+@pytest.mark.parametrize("kernel", ["rows", "lookback", "reduce_then_scan", "serial"])
 @pytest.mark.usefixtures("fresh_plans")
 def test_turns_of_few_tiles(device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exceptional tiles, and the first absorbing result, anywhere in the turns of a window."""
@@ -649,7 +649,7 @@ def test_turns_of_few_tiles(device: Device, kernel: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.combinations
-@pytest.mark.parametrize("kernel", ["rows", "lookback", "serial"])
+@pytest.mark.parametrize("kernel", ["rows", "lookback", "reduce_then_scan", "serial"])
 def test_more_exceptional_tiles_than_a_loop_may_take(device: Device, kernel: str) -> None:
     """Mesa ends the loops of an invocation after 65,535 iterations: where it takes all of these, at tile 2188."""
     check_scan(device, cancelling(2300 * TILE + 5), "sum", 0, kernel=kernel, exclusive=True)
@@ -664,7 +664,7 @@ def swinging(length: int, dtype: str) -> NDArray[Any]:
 
 
 @pytest.mark.combinations
-@pytest.mark.parametrize("kernel", ["rows", "lookback", "serial"])
+@pytest.mark.parametrize("kernel", ["rows", "lookback", "reduce_then_scan", "serial"])
 def test_more_exceptional_tiles_of_words_than_a_loop_may_take(
     device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

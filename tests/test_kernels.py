@@ -104,13 +104,14 @@ def test_no_way_is_taken_but_those_that_the_policy_names(name: str) -> None:
     """`dmlgpu verify` leaves out the others: neither their kernels nor those behind them are in a plan."""
     limits = LIMITS[name]
     policy, taken = policy_of(limits), set[str]()
+    read_twice = policy_of(replace(limits, tuning=replace(limits.tuning, lookback_elements=2**20)))
     for length, slices in product((1, 16, 17, 256, 257, 4096, 4097, 20_000, 2**20, 2**24), (1, 2, 64, 600, 5000)):
         for shape, axis in (((slices, length), 1), ((length, slices), 0)):
             for element, one_buffer in product(("uint8", "float16", "float32", "int64", "float64"), (False, True)):
                 if slices * length <= 2**26:
                     layout = Layout.packed(shape)
                     problem = scan_problem(by_name(element), Operator.SUM, layout, layout, axis)
-                    taken.add(policy.kernel(problem, one_buffer).kernel)
+                    taken |= {each.kernel(problem, one_buffer).kernel for each in (policy, read_twice)}
                     taken |= set(policy.kernels_of_pieces(problem, one_buffer)) - {"bands"}
                     passes = plan_problem(problem, limits, one_buffer=one_buffer).passes
                     kernels = {one.pipeline.kernel for one in passes}

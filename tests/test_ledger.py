@@ -113,6 +113,10 @@ def cases() -> list[Case]:
         found += [Case(f"{name} rows backwards", backwards(name, (3, TILE)), kernel="rows")]
         found += [Case(f"{name} lookback backwards", backwards(name, (3, 2 * TILE)), kernel="lookback")]
         found += [Case(f"{name} blocks of runs", scan(name, (2**16 // 3 + 3, 3), 1), sectors=False)]
+    for name in ("float32", "float16", "float64"):
+        twice = Case(f"{name} read twice", scan(name, (3, 17 * TILE), 1), kernel="reduce_then_scan")
+        found += [twice, replace(twice, way=f"{twice.way} in windows", chunks=(3, 9 * TILE))]
+        found += [replace(twice, way=f"{twice.way} backwards", problem=backwards(name, (3, 2 * TILE)))]
     found += [Case("wide strips", scan("float32", (129, 4096), 0), sectors=False)]
     found += [Case("strips of tiles", scan("float32", (TILE + 512, 64), 0), kernel="strips")]
     for name in ("float32", "uint8", "int64"):

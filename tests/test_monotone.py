@@ -167,7 +167,7 @@ class TestKernels:
             check(device, x, 0, exclusive=True, reverse=True, source=packed, target=packed)
             check(device, varied(dtype, (9000, 3)), 0)
 
-    @pytest.mark.parametrize("kernel", ["rows", "lookback", "serial"])
+    @pytest.mark.parametrize("kernel", ["rows", "lookback", "reduce_then_scan", "serial"])
     def test_windows_of_whole_tiles(self, device: Device, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(device, "limits", replace(device.limits, dispatch_elements=5 * TILE))
         check(device, varied("float32", (2, 100_000))[0], 0, kernel=kernel)

@@ -902,6 +902,35 @@ def test_pieces_of_many_columns_have_the_kernels_of_columns(
         assert {kernel_of(one) for one in piece.plan.passes} == kernels
 
 
+@pytest.mark.parametrize("kind", ["ordinary", "exceptional"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_pieces_that_are_read_twice(
+    device: dmlgpu.Device, dtype: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `dmlgpu tune` may decide: each begins with a carry, and the last tile of each leaves one."""
+    tuning = replace(device.limits.tuning, lookback_elements=0)
+    monkeypatch.setattr(device, "limits", changed(device.limits, software=False, tuning=tuning))
+    patience = set()
+
+    def plan(*arguments: Any, **options: Any) -> PiecePlan:
+        piece = plan_piece(*arguments, **options)
+        patience.update(dict(one.pipeline.constants).get("patience") for one in piece.plan.passes)
+        return piece
+
+    monkeypatch.setattr("dmlgpu.runtime.device._plan_piece", plan)
+    shape = (3, 21 * TILE + 77)
+    x = np.exp(0.01 * np.random.default_rng(2).standard_normal(shape)).astype(dtype)
+    if kind == "exceptional":  # near the end of the range, in tiles of two pieces
+        x[1:, 10 * TILE + 5 :: 3 * TILE] = np.finfo(dtype).max * 0.6
+        x[1:, 10 * TILE + 6 :: 3 * TILE] = -np.finfo(dtype).max * 0.6
+    for operator in ("sum", "product"):
+        scan = dmlgpu.Scan(operator, axis=1, dtype=dtype, device=device)
+        results = [scan.push(part) for part in parts_of(x, 1, [9 * TILE, 5 * TILE, 7 * TILE + 77], False)]
+        results.append(scan.finish())
+        assert same_bits(together(results, 1, False), reference.cumulative(x, operator, axis=1))
+    assert 0 in patience
+
+
 @pytest.mark.parametrize(
     ("dtype", "shape"), [("uint8", (10_000, 519)), ("int16", (3, 9000, 173)), ("float16", (9000, 517))]
 )

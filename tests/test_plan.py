@@ -206,6 +206,38 @@ def test_decreasing_scans_take_blocks_where_increasing_ones_do(
         assert dict(one.pipeline.constants).get("decreasing", reverse) == reverse
 
 
+@pytest.mark.parametrize(
+    ("sizes", "dtype", "most", "is_twice"),
+    [
+        ((2, 2**20), "float32", 2**21 - 1, True),
+        ((2, 2**20), "float32", 2**21, False),
+        ((2, 2**20), "float16", 0, True),
+        ((2, 2**20), "int32", 0, False),  # each tile would fold the totals of all before
+        ((2**28 + 1,), "float64", 2**32, False),
+        ((2**32 - 1,), "float32", 2**32, False),
+        ((2**32 - 1,), "float32", 2**32 - 2, True),
+        ((128, 5000), "float32", 0, False),  # a workgroup each
+    ],
+)
+def test_long_slices_are_read_twice_where_a_threshold_says_so(
+    sizes: tuple[int, ...], dtype: str, most: int, is_twice: bool
+) -> None:
+    limits = Limits(float64=True, tuning=Tuning(lookback_elements=most))
+    passes = plan_problem(packed_scan(sizes, len(sizes) - 1, dtype), limits).passes
+    patience = {dict(one.pipeline.constants).get("patience") for one in passes if kernels([one]) == ["scan_lookback"]}
+    assert (patience == {0}) == is_twice
+    if is_twice:
+        first, *repairs, last = passes[: kernels(passes).index("scan_tiles") + 1]
+        assert not any(one.only_clears for one in passes)  # nothing is handed on
+        assert f"more than {most} elements are read twice" in first.why
+        assert "it works out totals alone" in first.why
+        assert {one.pipeline.kernel for one in repairs} == {"scan_repair"}
+        assert math.prod(last.grid) >= math.prod(sizes) // TILE // len({one.params["first"] for one in passes})
+        # Less scratch memory than look-backs have.
+        others = plan_problem(packed_scan(sizes, len(sizes) - 1, dtype), replace(limits, tuning=Tuning()))
+        assert first.state_bytes < next(one.state_bytes for one in others.passes if one.only_clears)
+
+
 def test_integers_have_nothing_to_repair() -> None:
     expected = ["scan_tiles", "scan_lookback", "scan_tiles"]
     assert kernels(plan_problem(packed_scan((5, 5000), 1, "int32"), Limits()).passes) == expected

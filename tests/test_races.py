@@ -67,6 +67,7 @@ def races(accesses: Iterable[Access]) -> Iterator[Race]:
 SHAPES = {
     "rows": (3, 5 * TILE + 100),
     "lookback": (1, 35 * TILE + 100),  # of more than two spans
+    "reduce_then_scan": (3, 18 * TILE + 100),
     "withheld": (3, 18 * TILE + 100),  # of more than one span, whose total some keep
     "serial": (3, 35 * TILE + 100),
     "slices": (70, 2 * TILE + 40),
@@ -88,6 +89,7 @@ OF_BLOCKS = ("blocks", "long_blocks", "elements", "short")
 WITHHELD = {"withheld": 2, "withheld_strips": 1000}
 """Of how many workgroups about one does that; the first always does."""
 FIRST = {
+    "reduce_then_scan": "scan_lookback",
     "withheld": "scan_lookback",
     "withheld_strips": "scan_strip_lookback",
     "staged": "scan_strips",
@@ -211,7 +213,10 @@ def used(notes: Notes, way: str) -> Notes:
     return Notes(notes.sites, *(part[kept] for part in notes[1:]))
 
 
-_WITH_STATE = ("rows", "serial", "withheld", "lookback", "strips", "withheld_strips", "whole_tiles", "strip_lookback")
+_WITH_STATE = (
+    *("rows", "serial", "withheld", "lookback", "strips", "withheld_strips", "whole_tiles", "strip_lookback"),
+    "reduce_then_scan",
+)
 SHARED = tuple(dict.fromkeys((*_WITH_STATE, *SHARED_ONLY)))
 """The ways whose kernels have memory of workgroups."""
 KINDS = [
@@ -230,8 +235,8 @@ def fits(way: str, dtype: str, family: str) -> bool:
     """
     if way == "withheld_strips" or dtype == "int64":
         return dtype == "int64" and way in ("withheld_strips", "staged")
-    if way == "whole_tiles":
-        return dtype == "float32"
+    if way in ("whole_tiles", "reduce_then_scan"):  # integers look back
+        return dtype == "float32" and family in DATA
     if family == "recovering" and (way not in OF_BLOCKS or SHAPES[way][1] < 3 * RUN):
         return False
     return (way != "unaligned" or dtype != "float32") and (way not in OF_BLOCKS or dtype == "float32")

@@ -21,7 +21,7 @@ from dmlgpu.runtime.device import Device
 from .harness import check_scan, expected_scan, numbers
 from .test_exceptional import run_planned
 
-WAYS = ("lookback", "serial")
+WAYS = ("lookback", "reduce_then_scan", "serial")
 TILES = 90
 PATTERNS: dict[str, tuple[int, ...]] = {
     "the first": (0,),

@@ -107,13 +107,14 @@ class TestDecisions:
         for best in question.candidates:
             found = decide(question, rungs(question, best, 2.0))
             default = getattr(DEFAULTS, question.threshold)
-            assert found.chosen == best
-            assert found.gain == pytest.approx(1.0 if best == default else 2.0)
+            is_alike = all(question.takes(best, value) == question.takes(default, value) for value in question.values)
+            assert found.chosen == (default if is_alike else best)
+            assert found.gain == pytest.approx(1.0 if is_alike else 2.0)
 
     @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.threshold)
     def test_the_default_stays_without_a_clear_gain(self, question: Question) -> None:
         default = getattr(DEFAULTS, question.threshold)
-        assert default in question.values
+        assert default in question.values or default > max(question.values)
         for best in question.candidates:
             assert decide(question, rungs(question, best, 1.04)).chosen == default
         assert decide(question, []) == Decision(question.threshold, default, default, 1.0, ())
@@ -130,7 +131,7 @@ class TestDecisions:
             assert question.takes(value, value)
             assert not question.takes(question.beyond(value), value)
             assert plans[0] != plans[1], value
-            nbytes = 4 * (tunes._SOFTWARE_ELEMENTS if question.software else tunes._ELEMENTS)  # of both buffers
+            nbytes = 4 * (tunes._SOFTWARE_ELEMENTS if question.software else tunes._MOST_ELEMENTS)  # of both buffers
             for one in (*plans[0].passes, *plans[1].passes):
                 assert all(part.end <= nbytes for part in (one.input, one.output) if part), value
 

@@ -4,10 +4,13 @@
 // elements alone, before it waits. Then it folds the totals of its span's earlier tiles, and those of the spans before,
 // from the nearest known prefix on, left to right as the canonical order has it. A tile is written only if neither it
 // nor any before it may be exceptional. Others are left to scan_repair and scan_tiles.
-// Grid: one workgroup of 256 invocations for each tile, in the order of tickets.
+//
+// With a patience of 0 nobody waits: totals are worked out, and all tiles are left. That is for GPUs on which reading
+// twice takes less time than words that all workgroups look at.
+// Grid: one workgroup of 256 invocations for each tile, in the order of tickets if they wait.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state, zero where scan_tiles clears it.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, patience; withhold_every in tests.
-// Bytes moved: one read and one write an element; some 200 bytes a tile.
+// Bytes moved: one read and one write an element, or one read; some 200 bytes a tile.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -34,34 +37,18 @@ var<workgroup> before_tile: Accumulator;
 var<workgroup> is_written: u32;
 var<workgroup> ends: array<Accumulator, LANES>;
 
-fn begin_workgroup(lane: u32) {
+fn begin_workgroup(number: u32, lane: u32) {
     if (lane == 0u) {
-        let ticket = atomicAdd(&state[header_word() + TICKET], 1u);
+        var ticket = number;
+        if (patience > 0u) {
+            ticket = atomicAdd(&state[header_word() + TICKET], 1u);
+        }
         let slice = ticket % params.count;
         drawn = vec2<u32>(slice, ticket / params.count);
         start = carry_before(slice);
         begin_measures();
         begin_looks();
     }
-}
-
-// The result that these p, h and r make with what tile `i` of the span goes on from.
-fn result_at(i: u32, at: Position, parts: array<Accumulator, 3>) -> Accumulator {
-    return combine(combine(append(has_base_at(i, at), base_at(i, at), parts[0]), parts[1]), parts[2]);
-}
-
-// The last result before the tile.
-fn result_before(at: Position) -> Accumulator {
-    if (at.tile == 0u) {
-        return start.last;
-    }
-    if (EXACT) {
-        return base_at(at.before, at);
-    }
-    if (at.before > 0u) {
-        return result_at(at.before - 1u, at, last_before);
-    }
-    return wait_for(span_record(at.slice, at.span - 1u) + SPAN_END);
 }
 
 // Decides whether to write the tile, and posts the prefix of the span if this is its last. By the first invocation.
@@ -87,8 +74,8 @@ fn settle(at: Position) {
 }
 
 @compute @workgroup_size(LANES)
-fn main(@builtin(local_invocation_index) lane: u32) {
-    begin_workgroup(lane);
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    begin_workgroup(workgroup_number(workgroup), lane);
     let mine = workgroupUniformLoad(&drawn);
     if (mine.y >= params.tiles) {
         return;
@@ -108,6 +95,9 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     if (lane == LANES - 1u) {
         delay_withheld(ticket_of(at), header_word() + DELAYS);
         post_tile(at, r[15]);
+    }
+    if (patience == 0u) {
+        return;
     }
     results = r;
     look_at_tiles(lane, at);

@@ -1,12 +1,13 @@
 // Scans the tiles that scan_lookback or scan_strip_lookback has left, except those that scan_repair has written.
 //
-// It also clears what they hand from workgroup to workgroup, for the next time. Where scratch
-// memory may hold anything else, it runs before as well, and does nothing but that.
-// Grid: one workgroup of 256 invocations for each 8 tiles, one after the other, as mostly none is left; one invocation
-// for each run of 16 elements.
+// It also clears what they hand from workgroup to workgroup, for the next time. Where scratch memory may hold anything
+// else, it runs before as well, and does nothing but that.
+// Grid: one workgroup of 256 invocations for each 8 tiles, one after the other, as mostly none is left; or for each
+// tile, where all are. One invocation for each run of 16 elements.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: of floats what scan_repair left;
 // of integers the totals of tiles, and the carry after the window if its last tile is left.
-// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, tile_elements (512, 1024, 2048 or 4096).
+// Constants: product, opaque, input_log2_bits, output_log2_bits, flat, tile_elements (512, 1024, 2048 or 4096),
+// together (1 or 8).
 // Bytes moved: 4 for each tile on ordinary data, and what is cleared; else a read and a write for each element of tiles
 // that are left.
 
@@ -24,12 +25,13 @@
 
 // Fewer than those of the canonical order where parts of integer tiles count as tiles.
 override tile_elements: u32 = 4096u;
+// Tiles of a workgroup.
+override together: u32 = 8u;
 
 var<workgroup> ends: array<Accumulator, 256>;
 
 #import "lib/tiles/fold_before.wgsl"
 
-const TOGETHER = 8u;
 // Kinds of the tiles, two bits each; and the same once all are there.
 var<workgroup> found_kinds: atomic<u32>;
 var<workgroup> kinds: u32;
@@ -96,7 +98,7 @@ fn scan_tile(lane: u32, slice: u32, tile: u32, how: u32) {
 
 // Clears the workgroup's share of what lies behind the words of all tiles.
 fn clear_records(number: u32, lane: u32) {
-    let workgroups = (params.count * params.tiles + TOGETHER - 1u) / TOGETHER;
+    let workgroups = (params.count * params.tiles + together - 1u) / together;
     for (var word = header_word() + number * 256u + lane; word < arrayLength(&state); word += workgroups * 256u) {
         set_state_word(word, 0u);
     }
@@ -105,7 +107,7 @@ fn clear_records(number: u32, lane: u32) {
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let number = workgroup_number(workgroup);
-    let first = number * TOGETHER;
+    let first = number * together;
     if (first >= params.count * params.tiles) {
         return;
     }
@@ -117,7 +119,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         atomicStore(&found_kinds, 0u);
     }
     workgroupBarrier();
-    if (lane < TOGETHER) {
+    if (lane < together) {
         atomicOr(&found_kinds, kind_of(first + lane) << (2u * lane));
     }
     workgroupBarrier();

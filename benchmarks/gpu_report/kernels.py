@@ -34,7 +34,7 @@ _FAR_SLOWER = 10.0
 _MOST_STEPS = 2**17
 """Elements that an invocation may go through one after the other: kernels that make few of them do a slice's work are
 left out, as nobody would take them and a driver's watchdog might end them."""
-_BY_TILES = ("lookback", "serial", "strip_lookback")
+_BY_TILES = ("lookback", "reduce_then_scan", "serial", "strip_lookback")
 """Ways that cut slices into tiles."""
 _SHAPES = {"widest": 0, "narrowest": 2**32}
 """Strips, by how many are enough."""

@@ -27,6 +27,8 @@ __all__ = ["QUESTIONS", "Decision", "Question", "Rung", "decide", "tune"]
 _SAMPLES = 5
 _ELEMENTS = 2**22
 """Of the arrays, where a question is not about their number."""
+_MOST_ELEMENTS = 2**24
+"""Of the arrays, where it is."""
 _SOFTWARE_ELEMENTS = 2**21
 _ENOUGH = 1.05
 """How many times as fast another threshold must be where it differs from the default to take its place."""
@@ -133,6 +135,14 @@ QUESTIONS: Sequence[Question] = (
         lambda value, _: _scan((_ELEMENTS // value, value), 0),
     ),
     Question(
+        "lookback_elements",
+        "the most elements of few slices whose tiles look back, rather than being read twice",
+        False,
+        (2**18, 2**20, 2**22, _MOST_ELEMENTS),
+        False,
+        lambda value, _: _scan((value,), 0),
+    ),
+    Question(
         "few_elements",
         "the longest of few slices with an invocation each, in one dispatch",
         True,
@@ -229,7 +239,7 @@ def tune(device: Device, clock: Clock, seconds: float) -> Iterator[Decision]:
     """
     limits, tuning, end = device.limits, DEFAULTS, time.monotonic() + seconds
     questions = [question for question in QUESTIONS if question.software == limits.software]
-    most = _SOFTWARE_ELEMENTS if limits.software else _ELEMENTS
+    most = _SOFTWARE_ELEMENTS if limits.software else _MOST_ELEMENTS
     data = elements("sum", "float32", most)
     source, target = device.allocate(data.nbytes), device.allocate(data.nbytes)
     try:

@@ -55,6 +55,7 @@ def suite(full: bool = False) -> Iterator[Case]:
         _lengths,
         _across,
         _strip_lookback,
+        _reduce_then_scan,
         _layouts,
         _in_place,
         _shared_words,
@@ -113,7 +114,7 @@ def _is_in_short(case: Case) -> bool:
         return case.dtype not in _BESIDE
     if _is_by_quads(case, case.operator) != in_quads and (in_quads or case.dtype != "float32"):
         return False
-    if case.way in ("auto", "strip_lookback") or max(case.shape) > _LONG_LENGTHS[1]:
+    if case.way in ("auto", "strip_lookback", "reduce_then_scan") or max(case.shape) > _LONG_LENGTHS[1]:
         return True
     # Half of the kernels for each order, in turn, so that each kernel has each of them.
     length = case.shape[case.axis] // (_fold(case.dtype) if in_quads else 1)
@@ -203,6 +204,21 @@ def _strip_lookback(full: bool) -> Iterator[Case]:
         for dtype in _TYPES:
             yield from _scans(dtype, (2, 4400, 37), 1, ways=("strip_lookback",))
             yield from _scans(dtype, (4400, 40), 0, placement=Placement.in_place("padded"), ways=("strip_lookback",))
+
+
+def _reduce_then_scan(full: bool) -> Iterator[Case]:
+    """Few slices of several tiles, read twice; and of several spans."""
+    ways = ("reduce_then_scan",)
+    for dtype in _TYPES:
+        yield from _scans(dtype, (3, 9001), 1, ways=ways)
+        yield from _scans(dtype, (3, 9008), 1, None if full else 0, ways=ways)
+    for number, (dtype, family) in enumerate(product(_FLOATS, ("special", "subnormal", "wandering"))):
+        cases = [*_scans(dtype, (3, 12_301), 1, None if full else number, family=family, ways=ways)]
+        cases += _scans(dtype, (12_301, 3), 0, None if full else number + 1, family=family, ways=ways)
+        yield from (case for case in cases if family != "wandering" or case.operator == "product")
+    for number, dtype in enumerate(_FLOATS):
+        yield from _scans(dtype, (140_001,), 0, None if full else number, ways=ways)
+        yield from _scans(dtype, (3, 9001), 1, None if full else 0, placement=Placement.in_place("padded"), ways=ways)
 
 
 def _layouts(full: bool) -> Iterator[Case]:

@@ -24,6 +24,7 @@ __all__ = [
     "BEFORE_LOOKBACK",
     "BEHIND_LOOKBACK",
     "DEAR_ELEMENTS",
+    "LEAVES_ALL",
     "LOOKBACK_HEADER_WORDS",
     "MAX_SERIAL_STEPS",
     "OF_STRIPS",
@@ -31,6 +32,7 @@ __all__ = [
     "TABLE",
     "Kernel",
     "Work",
+    "base_steps",
     "block_slices",
     "check_pass",
     "groups_of",
@@ -42,6 +44,7 @@ __all__ = [
     "strip_parts",
     "tile_record_words",
     "tile_slice_words",
+    "tiles_together",
     "unit_elements",
 ]
 
@@ -57,7 +60,7 @@ _NEAR = 8
 _MOST_PARTS = 8
 """Of a tile of floats, as MOST_PARTS of wgsl/lib/strips/posts.wgsl."""
 _TILES_TOGETHER = 8
-"""Of a workgroup of scan_tiles, as TOGETHER of wgsl/scan_tiles.wgsl."""
+"""Of a workgroup of scan_tiles, if it is not told otherwise."""
 PROGRESS_WORDS = 100
 """Words a slice that scan_slices.wgsl keeps between windows, besides one between phases."""
 
@@ -196,7 +199,12 @@ class Work:
     @property
     def folds(self) -> int:
         """How often an element is combined: a tile that turns out to be exceptional is folded again."""
-        return 1 if self.element in (*_EXACT, "int_packed") else 2
+        return 1 if self.is_exact else 2
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether operations give the same bits in any order."""
+        return self.element in (*_EXACT, "int_packed")
 
     @property
     def lane_steps(self) -> int:
@@ -316,6 +324,8 @@ BEHIND_LOOKBACK, BEFORE_LOOKBACK = 1, 2
 """Values of the uniform ``lookback``, as lib/tiles/state.wgsl has them."""
 OF_STRIPS, OF_WHOLE_TILES = 4, 8
 """What is added to them where it is scan_strip_lookback, and where its parts are whole tiles."""
+LEAVES_ALL = 16
+"""Their value where scan_lookback waits for nobody and leaves all tiles."""
 
 
 def lookback_slice_words(tiles: int, accumulator_words: int, is_exact: bool, exclusive: int) -> int:
@@ -365,17 +375,29 @@ def _spans_of(tiles: int) -> int:
 def _lookback_words(work: Work) -> int:
     known = (work.tiles, work.accumulator_words, work.folds == 1, work.fields["exclusive"])
     lookback = work.fields["lookback"]
+    if _leaves_all(work):
+        return _tile_words(work)
     of_slice = lookback_slice_words(*known)
     if lookback & OF_STRIPS:
         of_slice = strip_lookback_slice_words(*known, not lookback & OF_WHOLE_TILES)
     return _tile_words(work) + LOOKBACK_HEADER_WORDS + of_slice * work.count
 
 
+def _leaves_all(work: Work) -> bool:
+    return work.fields["lookback"] == LEAVES_ALL
+
+
+def tiles_together(work: Work) -> int:
+    """Return how many tiles a workgroup of scan_tiles takes."""
+    return work.constants.get("together", _TILES_TOGETHER)
+
+
 def _tile_or_lookback_words(work: Work) -> int:
     return _lookback_words(work) if work.fields["lookback"] else _tile_words(work)
 
 
-def _base_steps(work: Work, at_once: int) -> int:
+def base_steps(work: Work, at_once: int) -> int:
+    """Return the steps to find what the tiles of a slice begin with, for a workgroup of so many invocations."""
     # Twice over the tiles of a span, and in between over the spans that a workgroup takes at once.
     span, spans = SPAN // TILE, ceil_div(work.tiles, SPAN // TILE) + 1
     return ceil_div(spans, at_once) * (2 * span + at_once)
@@ -390,7 +412,7 @@ def _repair_steps(work: Work) -> int:
     of_tile = work.lane_steps + ceil_div(TILE, _NEAR) if work.constants["together"] else work.tile_steps
     # The classes of what is left come in shares, of which each goes on from those before.
     classes = 2 * ceil_div(work.tiles, 256) + 256
-    return _MOST_FINDS * _base_steps(work, 256) + of_tile * work.fields["turn_tiles"] + classes
+    return _MOST_FINDS * base_steps(work, 256) + of_tile * work.fields["turn_tiles"] + classes
 
 
 def groups_of(columns: int, across: int, in_group: int) -> int:
@@ -628,6 +650,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
         pieces={"tile": _TILES},
         constants=_SCAN,
         optional={"patience": _ANY_SIZE, "withhold_every": _ANY_SIZE},
+        rule=lambda w: (w.constants.get("patience") == 0) == _leaves_all(w),
         workgroups=lambda w: w.all_tiles,
         scratch_words=_lookback_words,
         # The elements of a tile, and the totals of its span's tiles and of spans before it.
@@ -645,7 +668,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
         constants={"product": _BOOL},
         workgroups=lambda w: w.count,
         scratch_words=_tile_words,
-        steps=lambda w: _base_steps(w, 64),
+        steps=lambda w: base_steps(w, 64),
     ),
     "scan_repair": Kernel(
         slots=(*_RUNS, "tile"),
@@ -659,11 +682,12 @@ TABLE: Final[Mapping[str, Kernel]] = {
         slots=(*_RUNS, "tile"),
         pieces={"tile": _TILES},
         constants=_SCAN,
-        optional={"tile_elements": (512, 1024, 2048)},
-        workgroups=lambda w: ceil_div(w.all_tiles, _TILES_TOGETHER),
+        optional={"tile_elements": (512, 1024, 2048), "together": (1,)},
+        rule=lambda w: ("together" in w.constants) == _leaves_all(w),
+        workgroups=lambda w: ceil_div(w.all_tiles, tiles_together(w)),
         scratch_words=_tile_or_lookback_words,
         # Of integers the totals of all tiles before, in shares that one invocation joins.
-        steps=lambda w: _TILES_TOGETHER * (w.lane_steps + ceil_div(w.tiles, 256) + 256),
+        steps=lambda w: tiles_together(w) * (w.lane_steps + w.is_exact * (ceil_div(w.tiles, 256) + 256)),
     ),
     "scan_serial_tiles": Kernel(
         slots=_RUNS,

@@ -23,9 +23,11 @@ from ..layout import ceil_div
 from .dispatch import Pass
 from .kernels import (
     BEFORE_LOOKBACK,
+    LEAVES_ALL,
     OF_STRIPS,
     TABLE,
     Work,
+    base_steps,
     block_slices,
     part_rows,
     portion_slices,
@@ -283,6 +285,27 @@ def _repair_words(work: Work) -> tuple[int, int]:
     return work.count, work.count if is_told else 0
 
 
+def _reduced_words(work: Work) -> tuple[int, int]:
+    """Return the words of what tiles begin with, and of what the passes behind need of each."""
+    of_tile = 4 * work.accumulator_words + 4
+    return _carry_words(work) * work.fields["resume"] * work.all_tiles, of_tile * work.all_tiles
+
+
+def _words_of_bases(work: Work) -> tuple[int, int]:
+    """Return the words of what each tile begins with, which the first turn works out."""
+    if work.fields["turn_first"]:
+        return work.count, 0
+    read, written = _carry_over_words(work)
+    return read + work.count, written
+
+
+def _scanned_words(work: Work) -> tuple[int, int]:
+    """Return the words of which tiles are left, what a tile goes on from, and the last result before it."""
+    wide = work.accumulator_words
+    of_tile = 3 + wide + _carry_words(work) * work.fields["resume"]
+    return of_tile * work.all_tiles + wide * (work.all_tiles - work.count), 0
+
+
 def _serial_tile_words(work: Work) -> tuple[int, int]:
     wide, slices = work.accumulator_words, _slices_of_tiles(work, side_by_side=bool(work.fields["side_by_side"]))
     of_slice = (2 if work.folds == 2 else 0) + _carry_words(work) * work.fields["resume"]
@@ -365,7 +388,7 @@ def _run_words(one: Pass, tensor: str) -> tuple[int, int]:
     in_word = 32 >> work.constants[f"{tensor}_log2_bits"]
     dims = list(zip(params["sizes"].tolist(), params[f"{tensor}_strides"].tolist(), strict=True))[: work.fields["rank"]]
     offset = int(params[f"{tensor}_offset"])
-    tiles = work.tiles if _ROWS[one.pipeline.kernel].starts is _serial_tiles else 1
+    tiles = work.tiles if _row_of(one).starts is _serial_tiles else 1
     last = work.length - (tiles - 1) * TILE
     found = shared = 0
     for begin, times in _beginnings(offset, dims, in_word).items():
@@ -483,14 +506,35 @@ _ROWS: Final[Mapping[str, _Entry]] = {
 }
 
 
+_ROWS_IF_ALL_ARE_LEFT: Final[Mapping[str, _Entry]] = {
+    "scan_lookback": _Entry(
+        lanes=lambda _: 256, starts=_tiles, writes=lambda _: 0, words=_reduced_words, ahead=_of_tile
+    ),
+    "scan_repair": _Entry(
+        lanes=lambda _: 256,
+        starts=None,
+        words=_words_of_bases,
+        links=lambda w: 1 if w.fields["turn_first"] else base_steps(w, 256),
+    ),
+    "scan_tiles": _Entry(lanes=lambda _: 256, starts=_tiles, words=_scanned_words, ahead=_of_tile),
+}
+"""Of kernels that leave all tiles, or find them left."""
+
 _SUSPECTS: Final = _Entry(lanes=lambda _: 64, starts=None, words=lambda w: (w.count, 0), links=lambda _: 1)
 """Of scan_slices over what others have left."""
+
+
+def _row_of(one: Pass) -> _Entry:
+    kernel, work = one.pipeline.kernel, Work.of(one)
+    if work.slots.get("slices") == "suspects":
+        return _SUSPECTS
+    return _ROWS_IF_ALL_ARE_LEFT[kernel] if work.fields["lookback"] == LEAVES_ALL else _ROWS[kernel]
 
 
 def figures_of(one: Pass) -> Figures:
     """Return what a pass moves on ordinary data."""
     work = Work.of(one)
-    row = _SUSPECTS if work.slots.get("slices") == "suspects" else _ROWS[one.pipeline.kernel]
+    row = _row_of(one)
     kernel = TABLE[one.pipeline.kernel]
     workgroups = one.grid[0] * one.grid[1]
     state_read, state_written = row.words(work)
@@ -565,7 +609,7 @@ def _log2_bits(one: Pass) -> tuple[int, int]:
 
 @lru_cache(maxsize=1024)
 def _sectors_of(one: Pass) -> tuple[Sectors | None, Sectors | None]:
-    row, work = _ROWS[one.pipeline.kernel], Work.of(one)
+    row, work = _row_of(one), Work.of(one)
     assert row.starts is not None
     starts = list(islice(row.starts(work), SUBGROUP))
     # Neighbours in a slice end where the next one begins.

@@ -17,6 +17,7 @@ from .kernels import (
     BEFORE_LOOKBACK,
     BEHIND_LOOKBACK,
     DEAR_ELEMENTS,
+    LEAVES_ALL,
     LOOKBACK_HEADER_WORDS,
     OF_STRIPS,
     OF_WHOLE_TILES,
@@ -31,12 +32,12 @@ from .windows import BLOCK, QUAD_BYTES, RUN, SPAN, TILE, Limits, Range, Window, 
 
 __all__ = ["EVERYWHERE", "KERNELS", "ScanPlanner"]
 
-KERNELS: Final = ("slices", "rows", "lookback", "serial", "strips", "strip_lookback")
+KERNELS: Final = ("slices", "rows", "lookback", "reduce_then_scan", "serial", "strips", "strip_lookback")
 """The ways to scan: an invocation a slice; a workgroup a slice; a workgroup a tile, which looks back for what comes
-before it; an invocation a tile, in four passes; a workgroup a strip of slices that are side by side; and a workgroup a
-part of such a strip, which looks back."""
-EVERYWHERE: Final = tuple(kernel for kernel in KERNELS if kernel != "strip_lookback")
-"""Those that take slices however they lie."""
+before it; a workgroup a tile for its total, and another one for its results; an invocation a tile, in four passes; a
+workgroup a strip of slices that are side by side; and a workgroup a part of such a strip, which looks back."""
+EVERYWHERE: Final = tuple(kernel for kernel in KERNELS if kernel not in ("reduce_then_scan", "strip_lookback"))
+"""Those that take slices however they lie, but for reduce_then_scan: it is a look-back without looks."""
 
 _WORD_BYTES = 4
 _LANES = 64
@@ -71,6 +72,8 @@ _INFINITIES: Final = {2: 0x7C00, 4: 0x7F800000, 8: 0x7FF00000}
 _DIRECT, _CHECK, _WRITE = 0, 1, 2
 """The phases of scan_slices.wgsl."""
 _WHY_CLEAR = "scratch memory may hold anything; the last pass leaves that part zero, for the next scan like this one"
+
+_WHY_TOTALS = "it works out totals alone, and leaves all tiles"
 
 
 class ScanPlanner(Planner):
@@ -134,6 +137,8 @@ class ScanPlanner(Planner):
             if strips is not None:
                 return self._strip_lookback(strips, withhold_every)
             kernel, self.why = "rows", "strips do not serve these slices: a workgroup a slice"
+        if kernel == "reduce_then_scan" and self.problem.is_exact:
+            kernel, self.why = "lookback", "tiles of integers would each fold the totals of all before: they look back"
         access = self._access_of_blocks() if may_be_blocks and kernel in ("slices", "rows") else None
         if access is not None:
             return self._blocks(access)
@@ -147,6 +152,8 @@ class ScanPlanner(Planner):
             return self._rows()
         if kernel == "lookback":
             return self._lookback(withhold_every)
+        if kernel == "reduce_then_scan":
+            return self._reduce_then_scan()
         return self._serial()
 
     def _short(self) -> Iterator[Pass]:
@@ -360,6 +367,21 @@ class ScanPlanner(Planner):
             behind = {**fields, "lookback": BEHIND_LOOKBACK}
             yield from self._repairs(bound, behind, together=True)
             yield replace(self._tiles(bound, behind), cleared=clear.cleared)
+
+    def _reduce_then_scan(self) -> Iterator[Pass]:
+        """Yield one pass for the totals of each window's tiles, those over exceptional tiles, and one for results."""
+        tiles = ceil_div(min(self.chunks[-1], self.problem.axis.size), TILE)
+        chunks = self._with_state(self.chunks, tile_slice_words(tiles, self.problem.accumulator_words))
+        for bound in self.windows(chunks):
+            fields = {"carry_side": bound.window.first // chunks[-1] % 2, "lookback": LEAVES_ALL}
+            access = self._access(bound)
+            slots = self._tile_of(access)
+            totals, results = {"patience": 0}, {"together": 1}
+            yield self.make_pass(
+                "scan_lookback", bound, access, slots=slots, constants=totals, fields=fields, why=_WHY_TOTALS
+            )
+            yield from self._repairs(bound, fields, together=True)
+            yield self.make_pass("scan_tiles", bound, access, slots=slots, constants=results, fields=fields)
 
     def _clear(self, bound: BoundWindow, fields: Mapping[str, int], rows: int = TILE) -> Pass:
         """Return the pass that clears what workgroups hand to each other, for when scratch memory may hold anything."""

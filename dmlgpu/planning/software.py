@@ -95,7 +95,7 @@ class GpuPolicy:
 
     limits: Limits
 
-    kernels: ClassVar[tuple[str, ...]] = ("slices", "rows", "lookback", "strips", "strip_lookback")
+    kernels: ClassVar[tuple[str, ...]] = ("slices", "rows", "lookback", "reduce_then_scan", "strips", "strip_lookback")
     """The ways to scan that are ever taken."""
     copy_stride = 64
     """Vectors between those of an invocation, in kernels that only move them: neighbours read neighbours."""
@@ -135,18 +135,23 @@ class GpuPolicy:
             )
         if length <= TILE:
             return Choice("rows", f"a slice of {length} elements is a single tile of at most {TILE}: a workgroup each")
-        return Choice(
-            "lookback",
-            f"{_count(slices)}, fewer than {self.tuning.many_rows}, cannot fill a GPU with a workgroup each: a "
-            "workgroup a tile, in one pass",
-        )
+        few = f"{_count(slices)}, fewer than {self.tuning.many_rows}, cannot fill a GPU with a workgroup each"
+        if self._reads_twice(problem):
+            return Choice(
+                "reduce_then_scan",
+                f"{few}; more than {self.tuning.lookback_elements} elements are read twice there, a workgroup a tile, "
+                "so that none waits for another",
+            )
+        return Choice("lookback", f"{few}: a workgroup a tile, in one pass")
 
     def kernels_of_pieces(self, problem: ScanProblem, in_place: bool) -> list[str]:
         """Return the ways to scan a piece, which begins and ends with a carry for each slice, the best first."""
         if self._is_strip_lookback(problem, in_place):
             return ["strip_lookback"]
         strips = ["strips"] if self._is_strips(problem, in_place) else []
-        return [*strips, "rows" if problem.slices >= self.tuning.many_rows else "lookback"]
+        if problem.slices >= self.tuning.many_rows:
+            return [*strips, "rows"]
+        return [*strips, "reduce_then_scan" if self._reads_twice(problem) else "lookback"]
 
     def packs(self, problem: ScanProblem) -> bool:
         """Whether an invocation may take several short slices: neighbours would read far from each other."""
@@ -178,6 +183,10 @@ class GpuPolicy:
     def _is_long(self, problem: ScanProblem) -> bool:
         """Whether the code of an element is long."""
         return problem.precision is Precision.COMPENSATED or problem.is_in_words(self.limits.float64)
+
+    def _reads_twice(self, problem: ScanProblem) -> bool:
+        """Whether few slices are read twice. Not integers: each of their tiles would fold the totals of all before."""
+        return not problem.is_exact and problem.slices * problem.axis.size > self.tuning.lookback_elements
 
     def _is_strips(self, problem: ScanProblem, in_place: bool) -> bool:
         is_long = problem.axis.size > _FEW_ROWS or problem.element.itemsize < _WORD_BYTES

@@ -35,6 +35,10 @@ class Tuning:
         As many columns of 32 bits side by side, where they are too few strips to fill a GPU, are worth workgroups that
         take parts of several and read them row by row. Others touch a sector for each element. Rows of less than a
         sector, without gaps, count as 8.
+    lookback_elements : int
+        Of slices of floats too few for a workgroup each, up to so many elements in all are read once, by workgroups
+        that look back for what comes before their tiles. More are read twice, first for the totals of tiles, so that no
+        workgroup waits for another. 2^32 for any number.
     slices_a_core : int
         On a CPU, as many slices for each core are worth an invocation each, which loses less by idle lanes (a core
         takes 8 at a time) than other kernels do by reading twice or waiting.
@@ -58,6 +62,7 @@ class Tuning:
     many_rows: int = 128
     enough_strips: int = 128
     tile_columns: int = 8
+    lookback_elements: int = _MOST
     slices_a_core: int = 4
     few_slices: int = 2048
     few_elements: int = 2**14

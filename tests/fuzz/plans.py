@@ -248,6 +248,7 @@ def _changes(draw: st.DrawFn, nbytes: int) -> Input:
         "many_slices": st.sampled_from([0, 4, 64, 4096]),
         "many_rows": st.sampled_from([0, 2, 64]),
         "enough_strips": st.sampled_from([0, 4, 2**32]),
+        "lookback_elements": st.sampled_from([0, 2**16, 2**32]),
         "tile_columns": st.sampled_from([0, 1, 8, 64]),
     }
     changes = {"software": draw(st.sampled_from([False, False, True]))}

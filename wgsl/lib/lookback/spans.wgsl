@@ -101,6 +101,25 @@ fn has_base_at(i: u32, at: Position) -> bool {
     return has_s || i > 0u || at.has_c;
 }
 
+// The result that these p, h and r make with what tile `i` of the span goes on from.
+fn result_at(i: u32, at: Position, parts: array<Accumulator, 3>) -> Accumulator {
+    return combine(combine(append(has_base_at(i, at), base_at(i, at), parts[0]), parts[1]), parts[2]);
+}
+
+// The last result before the tile.
+fn result_before(at: Position) -> Accumulator {
+    if (at.tile == 0u) {
+        return start.last;
+    }
+    if (EXACT) {
+        return base_at(at.before, at);
+    }
+    if (at.before > 0u) {
+        return result_at(at.before - 1u, at, last_before);
+    }
+    return wait_for(span_record(at.slice, at.span - 1u) + SPAN_END);
+}
+
 // Finds out whether any tile of the span up to this one may be exceptional, by an invocation each.
 fn look_at_bases(lane: u32, at: Position) {
     if (EXCEPTIONS && lane <= at.before && is_suspect(has_base_at(lane, at), base_at(lane, at), bounds[lane])) {

@@ -1,5 +1,6 @@
 // What a workgroup of scan_lookback does before it waits for others: it measures its tile, and posts its total.
-// Needs lib/lookback/records.wgsl, lib/lookback/withheld.wgsl, lib/order/classes.wgsl and <tile>.
+// Needs lib/lookback/records.wgsl, lib/lookback/waiting.wgsl, lib/lookback/withheld.wgsl, lib/order/classes.wgsl and
+// <tile>.
 
 var<workgroup> largest: atomic<u32>;
 var<workgroup> largest_r: atomic<u32>;
@@ -82,7 +83,7 @@ fn post_tile(at: Position, r: Accumulator) {
     totals[at.before] = total;
     bounds[at.before] = of_tile;
     own_last = array<Accumulator, 3>(p, h, r);
-    if (!is_withheld(ticket_of(at))) {
+    if (patience > 0u && !is_withheld(ticket_of(at))) {
         let record = tile_record(at.slice, at.tile);
         publish_total(record, total, of_tile);
         if (has_ends()) {

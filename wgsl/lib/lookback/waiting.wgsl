@@ -1,7 +1,8 @@
 // How a workgroup waits for what others post: so many looks, and then it gives up. No GPU promises that the others ever
 // run. Needs lib/lookback/words.wgsl.
 
-// How many times to look for what others post before the tile, or part of one, is left.
+// How many times to look for what others post before the tile, or part of one, is left. At 0
+// scan_lookback does not look at all.
 override patience: u32 = 4000u;
 
 // Whether anything was not there at the last look.

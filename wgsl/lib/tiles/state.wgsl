@@ -73,6 +73,7 @@ const HEADER_WORDS = 2u;
 const BEHIND_LOOKBACK = 1u;
 const BEFORE_LOOKBACK = 2u;
 const OF_STRIPS = 4u;
+const LEAVES_ALL = 16u; // nobody waits, nothing is handed on, and all tiles are left
 
 fn header_word() -> u32 {
     return params.count * (SLICE_WORDS + params.tiles * TILE_WORDS);
@@ -84,5 +85,5 @@ fn left_word(slice: u32) -> u32 {
 }
 
 fn is_left(slice: u32) -> bool {
-    return state_word(left_word(slice)) != 0u;
+    return (params.lookback & LEAVES_ALL) != 0u || state_word(left_word(slice)) != 0u;
 }

@@ -20,7 +20,7 @@ fn begin_turn(slice: u32) {
     wait = 0u;
     finds_left = MOST_FINDS;
     next_tile = 0u;
-    if ((params.lookback & BEHIND_LOOKBACK) == 0u || params.turn_first > 0u) {
+    if ((params.lookback & (BEHIND_LOOKBACK | LEAVES_ALL)) == 0u || params.turn_first > 0u) {
         take_up(slice);
     } else if (is_left(slice)) {
         before_tiles = carry_before(slice);
