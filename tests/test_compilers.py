@@ -34,6 +34,7 @@ from dmlgpu.planning.problem import (
     round_problem,
     scan_problem,
 )
+from dmlgpu.planning.tuning import Tuning
 from dmlgpu.planning.windows import TILE, Limits
 
 from .compilers import drivers
@@ -134,6 +135,11 @@ def draw_problem(random: Random) -> tuple[ScanProblem | ElementwiseProblem, bool
     return problem, one_buffer
 
 
+def draw_tuning(random: Random) -> Tuning:
+    """Return thresholds of which those differ that have pipelines of their own."""
+    return Tuning(lookback_elements=random.choice([0, 2**32]))
+
+
 def draw_plans(random: Random) -> Iterator[Plan]:
     problem, one_buffer = draw_problem(random)
     limits = Limits(
@@ -141,6 +147,7 @@ def draw_plans(random: Random) -> Iterator[Plan]:
         offset_alignment=random.choice([4, 16, 32, 64, 256]),
         workgroups=random.choice([65_535, 2**31 - 1]),
         float64=random.random() < 0.5,
+        tuning=draw_tuning(random),
     )
     dims = (*(problem.batch if isinstance(problem, ScanProblem) else problem.dimensions),)
     dims += (problem.axis,) if isinstance(problem, ScanProblem) else ()
@@ -157,7 +164,8 @@ def draw_plans(random: Random) -> Iterator[Plan]:
 def draw_pieces(random: Random) -> Iterator[Plan]:
     """Plan a piece of longer slices, of sums and of maxima, and the records of its tiles."""
     problem, _ = draw_problem(random)
-    limits = Limits(binding_bytes=2**30, offset_alignment=256, float64=random.random() < 0.5)
+    is_native, tuning = random.random() < 0.5, draw_tuning(random)
+    limits = Limits(binding_bytes=2**30, offset_alignment=256, float64=is_native, tuning=tuning)
     if isinstance(problem, ScanProblem):
         sizes = (random.choice([1, 1, 2, 5]), random.choice([1, 3]) * TILE, random.choice([1, 1, 3, 64, 300]))
         packed = Layout(sizes, (sizes[1] * sizes[2], sizes[2], 1))

@@ -17,6 +17,7 @@ from dmlgpu.planning.problem import (
     Precision,
     RoundingMode,
     ScanOptions,
+    ScanProblem,
     convert_problem,
     round_problem,
     scan_problem,
@@ -89,6 +90,7 @@ def _scan_shapes(itemsize: int) -> Iterator[_Shape]:
         yield from _rows(count, length, count + -count % _GAP + 2 * _GAP)
         yield from _rows(count, length, count + 2 * _GAP + in_word)
         yield from _rows(count, length, count + 2 * _GAP + 1)
+    yield (2**18, 4), (_GAP, 1), 0  # which are a sector of 64 bits, with gaps
     # Rows of less than a sector, of one array, of a few and of many.
     for width in (2, 3, 7, 12):
         yield (2**20, width), (width, 1), 0
@@ -112,6 +114,14 @@ def _shifted(itemsize: int) -> Iterator[tuple[Layout, Layout, bool]]:
         yield first, Layout.packed(sizes, end + (end * itemsize % _LIMITS.offset_alignment == 0)), True
 
 
+def _turned() -> Iterator[tuple[Layout, Layout, bool]]:
+    """Yield slices that are written side by side and read one after the other, in windows of some of each."""
+    sizes = (8192, 70_000)
+    first, end = Layout.packed(sizes), 8192 * 70_000
+    yield first, Layout(sizes, (1, 8192)), False
+    yield first, Layout(sizes, (1, 8192), _LIMITS.offset_alignment * end), True
+
+
 def _arithmetic() -> Iterator[tuple[ElementType, Operator, Precision]]:
     for element, operator in product(ELEMENT_TYPES, (Operator.SUM, Operator.PRODUCT)):
         yield element, operator, Precision.DEFAULT
@@ -126,16 +136,29 @@ def _of_scans() -> Iterator[PipelineKey]:
                     problem = scan_problem(
                         element, operator, source, target, axis, ScanOptions(reverse=reverse, precision=precision)
                     )
-                    plan = plan_problem(problem, replace(_LIMITS, float64=float64), one_buffer=one_buffer)
-                    yield from (one.pipeline for one in plan.passes)
+                    yield from _of_tunings(problem, replace(_LIMITS, float64=float64), one_buffer)
 
-        for (source, target, one_buffer), reverse in product(_shifted(element.itemsize), (False, True)):
+        others = (*_shifted(element.itemsize), *_turned())
+        for (source, target, one_buffer), reverse in product(others, (False, True)):
             problem = scan_problem(
                 element, operator, source, target, 1, ScanOptions(reverse=reverse, precision=precision)
             )
             for float64 in _floats(element):
                 plan = plan_problem(problem, replace(_LIMITS, float64=float64), one_buffer=one_buffer)
                 yield from (one.pipeline for one in plan.passes)
+
+
+def _of_tunings(problem: ScanProblem, limits: Limits, one_buffer: bool) -> Iterator[PipelineKey]:
+    """Yield what a plan takes, and what another one takes where `dmlgpu tune` may find that few slices are read twice.
+
+    Other thresholds decide between kernels that all take the same pipelines somewhere.
+    """
+    plan = plan_problem(problem, limits, one_buffer=one_buffer)
+    yield from (one.pipeline for one in plan.passes)
+    if any(one.pipeline.kernel == "scan_lookback" for one in plan.passes):
+        tuning = replace(limits.tuning, lookback_elements=0)
+        plan = plan_problem(problem, replace(limits, tuning=tuning), one_buffer=one_buffer)
+        yield from (one.pipeline for one in plan.passes)
 
 
 def _directions(sizes: tuple[int, ...], strides: tuple[int, ...], axis: int) -> tuple[bool, ...]:
