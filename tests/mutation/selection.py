@@ -105,6 +105,7 @@ def _own(device: Device) -> Iterator[_Choice]:
     yield from _surplus()
     yield from _far_apart()
     yield from _withheld()
+    yield from _read_twice()
     yield from _ordinary()
     yield from _missing_posts()
     for copy in COPIES:
@@ -636,6 +637,20 @@ def _withheld() -> Iterator[_Choice]:
     yield own_scan("numbers", "int32", "sum", (300 * TILE + 5,), 0, "lookback"), {"withhold_every": 1, "window": 2**21}
     case = own_scan("numbers", "int32", "sum", (600 * PARTS["int32"] + 5, 8), 0, "strip_lookback")
     yield case, {"withhold_every": 1, "window": 2**21}
+
+
+def _read_twice() -> Iterator[_Choice]:
+    """Slices of which the first pass leaves all tiles, in windows too and in grids that have surplus workgroups."""
+    way = "reduce_then_scan"
+    for dtype, operator, both in product(("float32", "float16", "float64"), _OPERATORS, (False, True)):
+        case = own_scan("numbers", dtype, operator, (3, 19 * TILE + 9), 1, way, both=both)
+        yield from ((case, {"window": window}) for window in (2**21, 9 * TILE))
+        case = own_scan("numbers", dtype, operator, (2, 3 * TILE), 1, way, both=both, placement=_IN_PLACE)
+        yield case, {"workgroups": 5}
+    for operator, both in product(_OPERATORS, (False, True)):
+        yield own_scan("late_events", "float32", operator, (10, 66_000), 1, way, both=both), {}
+    yield own_scan("cancelling", "float32", "sum", (100_000,), 0, way), {"window": 7 * TILE}
+    yield own_scan("early_infinity", "float32", "sum", (600 * TILE,), 0, way), {"software": False}
 
 
 def _ordinary() -> Iterator[_Choice]:
