@@ -23,12 +23,13 @@ fn fold_part(
     measure_run(lead_a, count, a, &found_a);
     let lead_b = lead_of_run(shelf, LANES, lane, 0u, b);
     measure_run(lead_b, count, b, &found_b);
-    post_measures(lane % lanes, found_a);
-    post_measures(lanes + lane % lanes, found_b);
+    // A tile's rows are those of a single invocation each: a and b are the only columns.
+    post_measures(0u, found_a);
+    post_measures(1u, found_b);
     workgroupBarrier();
-    if (lane / lanes == ROWS / FANOUT - 1u) {
-        leave_record(lane % lanes, tile, lead_a, a);
-        leave_record(lanes + lane % lanes, tile, lead_b, b);
+    if (lane == LANES - 1u) {
+        leave_record(0u, tile, lead_a, a);
+        leave_record(1u, tile, lead_b, b);
     }
     return shelf;
 }
