@@ -143,13 +143,17 @@ class TestDecisions:
         """Whatever the times are, a threshold is one of the candidates, and each value has a time for both kernels."""
         monkeypatch.setattr(device, "limits", replace(device.limits, software=software))
         monkeypatch.setattr(tunes, "_SAMPLES", 1)
-        monkeypatch.setattr(tunes, "QUESTIONS", [q for q in QUESTIONS if q.threshold in ("many_rows", "few_elements")])
-        (found,) = tunes.tune(device, Clock(device), 600)
-        question = MANY if not software else next(q for q in QUESTIONS if q.threshold == "few_elements")
-        assert found.threshold == question.threshold
-        assert found.chosen in {*question.candidates, found.default}
-        assert [rung.value for rung in found.rungs] == list(question.values)
-        assert all(rung.within > 0 and rung.beyond > 0 for rung in found.rungs)
+        some = ("few_elements",) if software else ("many_rows", "lookback_elements")
+        questions = [question for question in QUESTIONS if question.threshold in some]
+        monkeypatch.setattr(tunes, "QUESTIONS", questions)
+        for question, found in zip(questions, tunes.tune(device, Clock(device), 600), strict=True):
+            assert found.threshold == question.threshold
+            assert found.chosen in {*question.candidates, found.default}
+            assert [rung.value for rung in found.rungs] == list(question.values)
+            assert all(rung.within > 0 and rung.beyond > 0 for rung in found.rungs)
+
+    def test_any_number_is_shown_as_such(self) -> None:
+        assert command._row(Decision("lookback_elements", 2**32, 2**20, 1.5, ()))[1:3] == ("any", "1048576")
 
     def test_without_time_the_defaults_stay(self, device: Device) -> None:
         for found in tunes.tune(device, Clock(device), 0):

@@ -93,7 +93,13 @@ def _forget(device: Device) -> int:
 def _row(one: Decision) -> Sequence[str]:
     gain = f"{one.gain:.2f} times as fast" if one.chosen != one.default else ""
     sizes = len(one.rungs)
-    return one.threshold, str(one.default), str(one.chosen), gain, f"at {sizes} sizes" if sizes else "not"
+    measured = f"at {sizes} sizes" if sizes else "not"
+    return one.threshold, _number(one.default), _number(one.chosen), gain, measured
+
+
+def _number(threshold: int) -> str:
+    """Return a threshold for people: nothing has 2^32 of what is counted, or more."""
+    return str(threshold) if threshold < 2**32 else "any"
 
 
 def _writable_file() -> Path:

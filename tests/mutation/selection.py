@@ -555,7 +555,8 @@ def _strip_lookback() -> Iterator[_Choice]:
 
 def _staged_strips() -> Iterator[_Choice]:
     """Rows of less than a sector, of a turn, a stretch and more, in either direction, in windows and between gaps."""
-    shapes = [((TILE + 1100, 2), 0), ((TILE + 1024, 2), 0), ((2048, 3), 0), ((2, 2100, 5), 1), ((1100, 7), 0), ((520, 13), 0)]
+    shapes = [((length, 2), 0) for length in (TILE + 1100, TILE + 1024)]
+    shapes += [((2048, 3), 0), ((2, 2100, 5), 1), ((1100, 7), 0), ((520, 13), 0)]
     narrow, placements = ("float16", "uint8", "int16"), ("reversed-to-offset", "offset-to-padded", "packed-to-reversed")
     for (shape, axis), kernel, both in product(shapes, ("strips", "strip_lookback"), (False, True)):
         for dtype in ("float32", "int64", *narrow) if shape[-1] < 8 else narrow:
