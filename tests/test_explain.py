@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,22 @@ def test_why_is_what_the_policy_says() -> None:
     choice = GpuPolicy(limits).kernel(problem, False)  # type: ignore[arg-type]
     assert "300 slices" in choice.why
     assert explain_problem(problem, limits)[0].why == choice.why
+
+
+def test_slices_that_are_read_twice() -> None:
+    """Every pass says what it does there, and the chain is that of what tiles begin with."""
+    limits = PROFILES["h200"].limits
+    problem, _, _ = problem_of("cumsum", (2**24,))
+    found = explain_problem(problem, replace(limits, tuning=replace(limits.tuning, lookback_elements=0)))
+    assert [one.purpose for one in found] == [
+        "Works out the totals of all tiles, and leaves these to the passes behind",
+        "Works out what tiles begin with, and scans those that may be exceptional",
+        "Scans all tiles, but those that scan_repair has written",
+    ]
+    assert [one.serial_links for one in found] == [32, 2 * 16 + 256, 32]
+    moved = sum(one.bytes_read + one.bytes_written for one in found)
+    assert 1.5 < moved / (2 * 4 * 2**24) < 1.51
+    assert "works out totals alone" in found[0].why
 
 
 def test_in_place_may_take_other_kernels(device: Device) -> None:

@@ -238,6 +238,16 @@ def test_long_slices_are_read_twice_where_a_threshold_says_so(
         assert first.state_bytes < next(one.state_bytes for one in others.passes if one.only_clears)
 
 
+def test_slices_with_gaps_are_read_once() -> None:
+    """Whatever the threshold: sectors would be touched for nothing twice."""
+    limits = Limits(tuning=Tuning(lookback_elements=0))
+    for strides, is_twice in (((1,), True), ((-1,), True), ((2,), False), ((3,), False)):
+        layout = Layout((2**20,), strides, 2**20 if strides[0] < 0 else 0)
+        problem = scan_problem(by_name("float32"), Operator.SUM, layout, layout, 0)
+        passes = plan_problem(problem, limits).passes
+        assert any(dict(one.pipeline.constants).get("patience") == 0 for one in passes) == is_twice
+
+
 def test_integers_have_nothing_to_repair() -> None:
     expected = ["scan_tiles", "scan_lookback", "scan_tiles"]
     assert kernels(plan_problem(packed_scan((5, 5000), 1, "int32"), Limits()).passes) == expected

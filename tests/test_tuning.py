@@ -21,7 +21,7 @@ from dmlgpu.bench.tune import QUESTIONS, Decision, Question, Rung, decide
 from dmlgpu.cli import main
 from dmlgpu.cli import tune as command
 from dmlgpu.dtypes import by_name
-from dmlgpu.errors import ArgumentError, TuningWarning
+from dmlgpu.errors import ArgumentError, DeviceMemoryError, TuningWarning
 from dmlgpu.layout import Layout
 from dmlgpu.planning.kernels import MAX_SERIAL_STEPS, check_pass, serial_steps
 from dmlgpu.planning.plan import plan_problem
@@ -29,7 +29,7 @@ from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.tuning import DEFAULTS, Tuning
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime import tuned
-from dmlgpu.runtime.device import Device
+from dmlgpu.runtime.device import Buffer, Device
 
 from .harness import changed, run
 
@@ -151,6 +151,28 @@ class TestDecisions:
             assert found.chosen in {*question.candidates, found.default}
             assert [rung.value for rung in found.rungs] == list(question.values)
             assert all(rung.within > 0 and rung.beyond > 0 for rung in found.rungs)
+
+    def test_what_memory_has_no_room_for_is_not_measured(self, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked, allocate = [], device.allocate
+
+        def with_room_for_one(nbytes: int) -> Buffer:
+            asked.append(nbytes)
+            if nbytes > 2**24 or (nbytes == 2**24 and asked.count(nbytes) == 2):
+                raise DeviceMemoryError("no room")
+            return allocate(nbytes)
+
+        question = next(question for question in QUESTIONS if question.threshold == "lookback_elements")
+        monkeypatch.setattr(device, "limits", replace(device.limits, software=False))
+        monkeypatch.setattr(device, "allocate", with_room_for_one)
+        monkeypatch.setattr(tunes, "QUESTIONS", [question])
+        monkeypatch.setattr(tunes, "_SAMPLES", 1)
+        monkeypatch.setattr(tunes, "_ELEMENTS", 2**20)
+        (found,) = tunes.tune(device, Clock(device), 600)
+        assert asked == [2**28, 2**26, 2**24, 2**24, 2**22, 2**22]
+        assert [rung.value for rung in found.rungs] == [2**18, 2**20]
+        monkeypatch.setattr(tunes, "_ELEMENTS", 2**23)
+        with pytest.raises(DeviceMemoryError):
+            next(tunes.tune(device, Clock(device), 600))
 
     def test_any_number_is_shown_as_such(self) -> None:
         assert command._row(Decision("lookback_elements", 2**32, 2**20, 1.5, ()))[1:3] == ("any", "1048576")

@@ -11,7 +11,7 @@
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what others left of each tile; writes base and
 // end of tiles, which it has written, and the carry after the window.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, together.
-// Bytes moved: nothing on ordinary data.
+// Bytes moved: nothing on ordinary data; 50 for each tile, or 90, where all tiles are left.
 
 #import "lib/params.wgsl"
 #import <input>

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..dtypes import by_name
+from ..errors import DeviceMemoryError
 from ..layout import Layout
 from ..planning.dispatch import Plan
 from ..planning.plan import plan_problem
@@ -27,8 +28,8 @@ __all__ = ["QUESTIONS", "Decision", "Question", "Rung", "decide", "tune"]
 _SAMPLES = 5
 _ELEMENTS = 2**22
 """Of the arrays, where a question is not about their number."""
-_MOST_ELEMENTS = 2**24
-"""Of the arrays, where it is."""
+_MOST_ELEMENTS = 2**26
+"""Of the arrays, where it is, and where memory allows it: more than a GPU's cache holds."""
 _SOFTWARE_ELEMENTS = 2**21
 _ENOUGH = 1.05
 """How many times as fast another threshold must be where it differs from the default to take its place."""
@@ -102,6 +103,14 @@ QUESTIONS: Sequence[Question] = (
         lambda value, _: _scan((_ELEMENTS // value, value), 1),
     ),
     Question(
+        "lookback_elements",
+        "the most elements of few slices whose tiles look back, rather than being read twice",
+        False,
+        (2**18, 2**20, 2**22, 2**24, _MOST_ELEMENTS),
+        False,
+        lambda value, _: _scan((value,), 0),
+    ),
+    Question(
         "many_rows",
         "the fewest slices with a workgroup each",
         False,
@@ -133,14 +142,6 @@ QUESTIONS: Sequence[Question] = (
         (8, 16, 64, 256),
         True,
         lambda value, _: _scan((_ELEMENTS // value, value), 0),
-    ),
-    Question(
-        "lookback_elements",
-        "the most elements of few slices whose tiles look back, rather than being read twice",
-        False,
-        (2**18, 2**20, 2**22, _MOST_ELEMENTS),
-        False,
-        lambda value, _: _scan((value,), 0),
     ),
     Question(
         "few_elements",
@@ -239,30 +240,53 @@ def tune(device: Device, clock: Clock, seconds: float) -> Iterator[Decision]:
     """
     limits, tuning, end = device.limits, DEFAULTS, time.monotonic() + seconds
     questions = [question for question in QUESTIONS if question.software == limits.software]
-    most = _SOFTWARE_ELEMENTS if limits.software else _MOST_ELEMENTS
-    data = elements("sum", "float32", most)
-    source, target = device.allocate(data.nbytes), device.allocate(data.nbytes)
+    least = _SOFTWARE_ELEMENTS if limits.software else _ELEMENTS
+    data = elements("sum", "float32", least)
+    source, target = _arrays(device, data.nbytes, data.nbytes if limits.software else 4 * _MOST_ELEMENTS)
     try:
-        device.upload(source, 0, data)
+        for begin in range(0, source.nbytes, data.nbytes):
+            device.upload(source, begin, data)
         copy = plan_copy(COPIES[0], data.nbytes, limits)
         pace = Pace(clock, work_of(device, copy, source.gpu_buffer, target.gpu_buffer))
         for number, question in enumerate(questions):
             rungs = []
             share = time.monotonic() + (end - time.monotonic()) / (len(questions) - number)
-            for value in question.values:
+            # The values that decide about all beyond them come first.
+            for value in question.values[:: 1 if question.is_least else -1]:
                 problem = question.problem(value, limits)
                 sides = [
                     plan_problem(problem, replace(limits, tuning=replace(tuning, **{question.threshold: threshold})))
                     for threshold in (value, question.beyond(value))
                 ]
-                if sides[0] != sides[1] and time.monotonic() < share:
+                fits = max(map(_end, sides)) <= source.nbytes
+                if sides[0] != sides[1] and fits and time.monotonic() < share:
                     rungs.append(Rung(value, *_times(device, clock, pace, sides, source, target)))
-            decision = decide(question, rungs)
+            decision = decide(question, sorted(rungs, key=lambda rung: rung.value))
             tuning = replace(tuning, **{question.threshold: decision.chosen})
             yield decision
     finally:
         source.release()
         target.release()
+
+
+def _arrays(device: Device, least: int, most: int) -> tuple[Buffer, Buffer]:
+    """Return two arrays of so many bytes at most, or of a half or less where memory has no room, down to `least`."""
+    try:
+        source = device.allocate(most)
+        try:
+            return source, device.allocate(most)
+        except DeviceMemoryError:
+            source.release()
+            raise
+    except DeviceMemoryError:
+        if most <= least:
+            raise
+    return _arrays(device, least, max(least, most // 4))
+
+
+def _end(plan: Plan) -> int:
+    """Return the bytes of an array that a plan needs."""
+    return max(part.end for one in plan.passes for part in (one.input, one.output) if part)
 
 
 def _times(

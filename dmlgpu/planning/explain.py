@@ -13,7 +13,8 @@ from typing import Any, Final
 from .. import shaders
 from ..arguments import choice
 from ..errors import counted
-from .dispatch import Pass, PipelineKey
+from .dispatch import Pass
+from .kernels import LEAVES_ALL
 from .ledger import SECTOR_BYTES, Figures, Sectors, figures_of
 from .plan import passes_of
 from .problem import ElementwiseProblem, ScanProblem
@@ -24,6 +25,12 @@ __all__ = ["ExplainedPass", "Explanation", "explain_problem", "profile_of"]
 
 _WIDTH: Final = 80
 _CLEARS: Final = "Clears what workgroups of a look-back hand to each other"
+_OF_ALL_TILES: Final = {
+    "scan_lookback": "Works out the totals of all tiles, and leaves these to the passes behind",
+    "scan_repair": "Works out what tiles begin with, and scans those that may be exceptional",
+    "scan_tiles": "Scans all tiles, but those that scan_repair has written",
+}
+"""What these kernels do where no workgroup waits for another."""
 _UNITS: Final = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
@@ -202,7 +209,7 @@ def _explained(one: Pass, figures: Figures, profile: Profile) -> ExplainedPass:
     read, written = figures.read_sectors, figures.write_sectors
     return ExplainedPass(
         kernel=one.pipeline.kernel,
-        purpose=_CLEARS if one.only_clears else _purpose(one.pipeline),
+        purpose=_purpose(one),
         why=one.why,
         workgroups=figures.workgroups,
         lanes=figures.lanes,
@@ -228,8 +235,13 @@ def _least(sectors: Sectors | None) -> float | None:
 
 
 @cache
-def _purpose(key: PipelineKey) -> str:
+def _purpose(one: Pass) -> str:
     """Return the first sentence of a kernel's file, and of the piece that says what it takes or does."""
+    key = one.pipeline
+    if one.only_clears:
+        return _CLEARS
+    if one.params["lookback"] == LEAVES_ALL and key.kernel in _OF_ALL_TILES:
+        return _OF_ALL_TILES[key.kernel]
     pieces = [f"slots/{slot}/{piece}" for slot, piece in key.slots if slot in ("function", "slices")]
     return ": ".join(_sentence(name) for name in (key.kernel, *pieces))
 

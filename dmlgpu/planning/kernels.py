@@ -32,7 +32,6 @@ __all__ = [
     "TABLE",
     "Kernel",
     "Work",
-    "base_steps",
     "block_slices",
     "check_pass",
     "groups_of",
@@ -396,8 +395,7 @@ def _tile_or_lookback_words(work: Work) -> int:
     return _lookback_words(work) if work.fields["lookback"] else _tile_words(work)
 
 
-def base_steps(work: Work, at_once: int) -> int:
-    """Return the steps to find what the tiles of a slice begin with, for a workgroup of so many invocations."""
+def _base_steps(work: Work, at_once: int) -> int:
     # Twice over the tiles of a span, and in between over the spans that a workgroup takes at once.
     span, spans = SPAN // TILE, ceil_div(work.tiles, SPAN // TILE) + 1
     return ceil_div(spans, at_once) * (2 * span + at_once)
@@ -412,7 +410,7 @@ def _repair_steps(work: Work) -> int:
     of_tile = work.lane_steps + ceil_div(TILE, _NEAR) if work.constants["together"] else work.tile_steps
     # The classes of what is left come in shares, of which each goes on from those before.
     classes = 2 * ceil_div(work.tiles, 256) + 256
-    return _MOST_FINDS * base_steps(work, 256) + of_tile * work.fields["turn_tiles"] + classes
+    return _MOST_FINDS * _base_steps(work, 256) + of_tile * work.fields["turn_tiles"] + classes
 
 
 def groups_of(columns: int, across: int, in_group: int) -> int:
@@ -668,7 +666,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
         constants={"product": _BOOL},
         workgroups=lambda w: w.count,
         scratch_words=_tile_words,
-        steps=lambda w: base_steps(w, 64),
+        steps=lambda w: _base_steps(w, 64),
     ),
     "scan_repair": Kernel(
         slots=(*_RUNS, "tile"),

@@ -27,7 +27,6 @@ from .kernels import (
     OF_STRIPS,
     TABLE,
     Work,
-    base_steps,
     block_slices,
     part_rows,
     portion_slices,
@@ -35,7 +34,7 @@ from .kernels import (
     tile_slice_words,
     unit_elements,
 )
-from .windows import BLOCK, QUAD_BYTES, RUN, TILE
+from .windows import BLOCK, QUAD_BYTES, RUN, SPAN, TILE
 
 __all__ = ["SECTOR_BYTES", "SUBGROUP", "Figures", "figures_of"]
 
@@ -299,6 +298,13 @@ def _words_of_bases(work: Work) -> tuple[int, int]:
     return read + work.count, written
 
 
+def _links_of_bases(work: Work) -> int:
+    """Return the links of a slice's bases: twice the tiles of a span, for each 256 spans, and all spans in between."""
+    in_span = SPAN // TILE
+    spans = ceil_div(work.tiles + work.fields["first"] // TILE % in_span, in_span)
+    return 1 if work.fields["turn_first"] else 2 * min(in_span, work.tiles) * ceil_div(spans, 256) + spans
+
+
 def _scanned_words(work: Work) -> tuple[int, int]:
     """Return the words of which tiles are left, what a tile goes on from, and the last result before it."""
     wide = work.accumulator_words
@@ -508,13 +514,18 @@ _ROWS: Final[Mapping[str, _Entry]] = {
 
 _ROWS_IF_ALL_ARE_LEFT: Final[Mapping[str, _Entry]] = {
     "scan_lookback": _Entry(
-        lanes=lambda _: 256, starts=_tiles, writes=lambda _: 0, words=_reduced_words, ahead=_of_tile
+        lanes=lambda _: 256,
+        starts=_tiles,
+        writes=lambda _: 0,
+        words=_reduced_words,
+        ahead=_of_tile,
+        links=lambda w: w.lane_steps,
     ),
     "scan_repair": _Entry(
         lanes=lambda _: 256,
         starts=None,
         words=_words_of_bases,
-        links=lambda w: 1 if w.fields["turn_first"] else base_steps(w, 256),
+        links=_links_of_bases,
     ),
     "scan_tiles": _Entry(lanes=lambda _: 256, starts=_tiles, words=_scanned_words, ahead=_of_tile),
 }

@@ -32,10 +32,10 @@ from .windows import BLOCK, QUAD_BYTES, RUN, SPAN, TILE, Limits, Range, Window, 
 
 __all__ = ["EVERYWHERE", "KERNELS", "ScanPlanner"]
 
-KERNELS: Final = ("slices", "rows", "lookback", "reduce_then_scan", "serial", "strips", "strip_lookback")
+KERNELS: Final = ("slices", "rows", "lookback", "serial", "strips", "strip_lookback", "reduce_then_scan")
 """The ways to scan: an invocation a slice; a workgroup a slice; a workgroup a tile, which looks back for what comes
-before it; a workgroup a tile for its total, and another one for its results; an invocation a tile, in four passes; a
-workgroup a strip of slices that are side by side; and a workgroup a part of such a strip, which looks back."""
+before it; an invocation a tile, in four passes; a workgroup a strip of slices that are side by side; a workgroup a part
+of such a strip, which looks back; and a workgroup a tile for its total, then another one for its results."""
 EVERYWHERE: Final = tuple(kernel for kernel in KERNELS if kernel not in ("reduce_then_scan", "strip_lookback"))
 """Those that take slices however they lie, but for reduce_then_scan: it is a look-back without looks."""
 
@@ -138,7 +138,7 @@ class ScanPlanner(Planner):
                 return self._strip_lookback(strips, withhold_every)
             kernel, self.why = "rows", "strips do not serve these slices: a workgroup a slice"
         if kernel == "reduce_then_scan" and self.problem.is_exact:
-            kernel, self.why = "lookback", "tiles of integers would each fold the totals of all before: they look back"
+            kernel, self.why = "lookback", "only sums and products of floats are read twice: a look-back"
         access = self._access_of_blocks() if may_be_blocks and kernel in ("slices", "rows") else None
         if access is not None:
             return self._blocks(access)

@@ -185,8 +185,13 @@ class GpuPolicy:
         return problem.precision is Precision.COMPENSATED or problem.is_in_words(self.limits.float64)
 
     def _reads_twice(self, problem: ScanProblem) -> bool:
-        """Whether few slices are read twice. Not integers: each of their tiles would fold the totals of all before."""
-        return not problem.is_exact and problem.slices * problem.axis.size > self.tuning.lookback_elements
+        """Whether few slices are read twice: none with gaps, whose sectors would be as often touched in vain.
+
+        Nor integers and maxima, of which each tile would fold the totals of all before.
+        """
+        strides = {abs(problem.axis.input_stride), abs(problem.axis.output_stride)}
+        is_many = problem.slices * problem.axis.size > self.tuning.lookback_elements
+        return is_many and strides == {1} and not problem.is_exact
 
     def _is_strips(self, problem: ScanProblem, in_place: bool) -> bool:
         is_long = problem.axis.size > _FEW_ROWS or problem.element.itemsize < _WORD_BYTES

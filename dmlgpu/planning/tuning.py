@@ -36,9 +36,9 @@ class Tuning:
         take parts of several and read them row by row. Others touch a sector for each element. Rows of less than a
         sector, without gaps, count as 8.
     lookback_elements : int
-        Of slices of floats too few for a workgroup each, up to so many elements in all are read once, by workgroups
-        that look back for what comes before their tiles. More are read twice, first for the totals of tiles, so that no
-        workgroup waits for another. 2^32 for any number.
+        Of slices of floats without gaps, too few for a workgroup each, up to so many elements in all are read once, by
+        workgroups that look back for what comes before their tiles. More are read twice, first for the totals of tiles,
+        so that no workgroup waits for another. 2^32 for any number. Integers and maxima are always read once.
     slices_a_core : int
         On a CPU, as many slices for each core are worth an invocation each, which loses less by idle lanes (a core
         takes 8 at a time) than other kernels do by reading twice or waiting.

@@ -26,8 +26,9 @@ struct Params {
                                 // checked together
     turn_first: u32,            // of scan_repair: the first tile of its turn
     turn_tiles: u32,            // of scan_repair: the tiles of a turn
-    lookback: u32,              // of what comes behind scan_lookback 1, before it 2; of scan_strip_lookback and what
-                                // comes behind it 5, before it 6, where its parts are tiles 13 and 14
+    lookback: u32,              // of what comes behind scan_lookback 1, before it 2, of both where it leaves all 16;
+                                // of scan_strip_lookback and what comes behind it 5, before it 6, where its parts are
+                                // tiles 13 and 14
     side_by_side: u32,          // of scan_serial_*: 1 where neighbours in memory belong to different slices
     across: u32,                // of strips: slices whose elements follow each other without any gap
 }
