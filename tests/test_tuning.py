@@ -175,7 +175,8 @@ class TestDecisions:
             next(tunes.tune(device, Clock(device), 600))
 
     def test_any_number_is_shown_as_such(self) -> None:
-        assert command._row(Decision("lookback_elements", 2**32, 2**20, 1.5, ()))[1:3] == ("any", "1048576")
+        row = command._row(Decision("lookback_elements", 2**32, 2**20, 1.5, (Rung(2**22, 3.0, 2.0),)))
+        assert row == ("lookback_elements", "any", "1048576", "1.50 times as fast", "at 1 size")
 
     def test_without_time_the_defaults_stay(self, device: Device) -> None:
         for found in tunes.tune(device, Clock(device), 0):

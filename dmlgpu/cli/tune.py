@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..bench.tune import QUESTIONS, Decision, tune
+from ..errors import counted
 from ..planning.tuning import DEFAULTS, Tuning
 from .console import CommandError, columns, note, one_line, say
 from .replacement import replacing
@@ -93,7 +94,7 @@ def _forget(device: Device) -> int:
 def _row(one: Decision) -> Sequence[str]:
     gain = f"{one.gain:.2f} times as fast" if one.chosen != one.default else ""
     sizes = len(one.rungs)
-    measured = f"at {sizes} sizes" if sizes else "not"
+    measured = f"at {counted(sizes, 'size')}" if sizes else "not"
     return one.threshold, _number(one.default), _number(one.chosen), gain, measured
 
 
