@@ -104,6 +104,8 @@ def cases() -> Iterator[Case]:
     for i, (dtype, operator, slices) in enumerate(_BESIDE):
         shape, order = (_LENGTH, slices), _ORDERS[i % len(_ORDERS)]
         yield ScanCase(dtype, shape, Placement(), "plain", operator, 0, *order, "strip_lookback")
+    for operator, order in zip(_OPERATORS, (_ORDERS[0], _ORDERS[-1]), strict=True):
+        yield ScanCase("float32", (_LENGTH,), Placement(), "plain", operator, 0, *order, "reduce_then_scan")
     for dtype in _FLOATS:
         for mode in ("half_even", "toward_zero", "half_away"):
             count = 65_536 if dtype == "float16" else 4096
