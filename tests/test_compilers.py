@@ -459,3 +459,33 @@ def test_the_page_is_of_the_kernels_and_types_that_there_are() -> None:
     for table in (amd.partition("\n## AMD\n")[2], nvidia):
         cells = [line.split(" | ") for line in table.splitlines() if re.match(r"\| (scan_|elementwise)", line)]
         assert {(row[0].removeprefix("| "), row[1]) for row in cells} == rows, "run make gpu-compilers"
+
+
+def array_types(source: str) -> dict[str, set[str]]:
+    """Return the names that a shader makes arrays of a type by, for each type in words of its own."""
+    aliases = dict(re.findall(r"^alias (\w+) = ([^;]+);", source, re.MULTILINE))
+
+    def plain(text: str) -> str:
+        return re.sub(r"\w+", lambda word: plain(aliases[word[0]]) if word[0] in aliases else word[0], text)
+
+    found: dict[str, set[str]] = {}
+    for name, text in aliases.items():
+        if text.startswith("array<") and re.search(rf"\b{name}\(", re.sub(r"//.*", "", source)):
+            found.setdefault(plain(text), set()).add(name)
+    return found
+
+
+def test_arrays_of_a_type_are_made_by_one_name() -> None:
+    """naga writes a function for each name, which Direct3D's compilers take for the same one twice."""
+    seen = set()
+    for kernel, slots in sorted({(key.kernel, key.slots) for key in gpu_pipelines()}):
+        for text, names in array_types(shaders.resolve(kernel, dict(slots)).source).items():
+            assert len(names) == 1, (kernel, slots, text, names)
+            seen.add(text)
+    assert {"array<f64, 16>", "array<vec2<u32>, 16>"} <= seen
+
+
+def test_arrays_that_are_made_by_two_names_are_found() -> None:
+    source = "alias Word = u32;\nalias A = array<Word, 4>;\nalias B = array<u32, 4>;\nfn f() { _ = A(1u); _ = B(); }"
+    assert array_types(source) == {"array<u32, 4>": {"A", "B"}}
+    assert array_types(source.replace("B()", "0u // B()")) == {"array<u32, 4>": {"A"}}

@@ -12,12 +12,24 @@ fn load_rows(lane: u32, row: u32, pair: Pair) -> Rows {
     let b = stored(base, stride, first + TURN_ROWS);
     let c = stored(base, stride, first + 2u * TURN_ROWS);
     let d = stored(base, stride, first + 3u * TURN_ROWS);
-    return Rows(
-        fetch_share(lane, 0u, a), fetch_share(lane, 1u, a), fetch_share(lane, 2u, a), fetch_share(lane, 3u, a),
-        fetch_share(lane, 0u, b), fetch_share(lane, 1u, b), fetch_share(lane, 2u, b), fetch_share(lane, 3u, b),
-        fetch_share(lane, 0u, c), fetch_share(lane, 1u, c), fetch_share(lane, 2u, c), fetch_share(lane, 3u, c),
-        fetch_share(lane, 0u, d), fetch_share(lane, 1u, d), fetch_share(lane, 2u, d), fetch_share(lane, 3u, d),
-    );
+    var rows: Rows; // no Rows(...): naga would write that twice for Direct3D where a Run has the same type
+    rows[0] = fetch_share(lane, 0u, a);
+    rows[1] = fetch_share(lane, 1u, a);
+    rows[2] = fetch_share(lane, 2u, a);
+    rows[3] = fetch_share(lane, 3u, a);
+    rows[4] = fetch_share(lane, 0u, b);
+    rows[5] = fetch_share(lane, 1u, b);
+    rows[6] = fetch_share(lane, 2u, b);
+    rows[7] = fetch_share(lane, 3u, b);
+    rows[8] = fetch_share(lane, 0u, c);
+    rows[9] = fetch_share(lane, 1u, c);
+    rows[10] = fetch_share(lane, 2u, c);
+    rows[11] = fetch_share(lane, 3u, c);
+    rows[12] = fetch_share(lane, 0u, d);
+    rows[13] = fetch_share(lane, 1u, d);
+    rows[14] = fetch_share(lane, 2u, d);
+    rows[15] = fetch_share(lane, 3u, d);
+    return rows;
 }
 
 // The invocation's own rows of the stretch that all have loaded; behind its end some rows, without meaning.
