@@ -33,7 +33,7 @@ runs nothing: nothing here is a time or a result.** Each figure holds for the GP
 
 A plan for a GPU can take {total} pipelines. Pipelines count as alike if they differ only in the
 buffers they bind and in whether there is more than one dimension besides the axis. Of these, the one with more dimensions
-is compiled. On AMD's GPUs, where all were compiled, alike pipelines have the same worst vector registers, waves and
+is compiled. When all were compiled on AMD's GPUs, alike pipelines had the same worst vector registers, waves and
 workgroup memory in every row below.
 
 Both drivers are those that Linux with Mesa uses on these GPUs. A shim, which Mesa makes for this purpose, answers them in
