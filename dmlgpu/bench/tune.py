@@ -270,7 +270,7 @@ def tune(device: Device, clock: Clock, seconds: float) -> Iterator[Decision]:
 
 
 def _arrays(device: Device, least: int, most: int) -> tuple[Buffer, Buffer]:
-    """Return two arrays of so many bytes at most, or of a half or less where memory has no room, down to `least`."""
+    """Return two arrays of `most` bytes, or of a quarter as often as memory has no room, down to `least`."""
     try:
         source = device.allocate(most)
         try:

@@ -240,7 +240,7 @@ def _purpose(one: Pass) -> str:
     key = one.pipeline
     if one.only_clears:
         return _CLEARS
-    if one.params["lookback"] == LEAVES_ALL and key.kernel in _OF_ALL_TILES:
+    if one.params["lookback"] == LEAVES_ALL:
         return _OF_ALL_TILES[key.kernel]
     pieces = [f"slots/{slot}/{piece}" for slot, piece in key.slots if slot in ("function", "slices")]
     return ": ".join(_sentence(name) for name in (key.kernel, *pieces))

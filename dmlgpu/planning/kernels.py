@@ -43,7 +43,6 @@ __all__ = [
     "strip_parts",
     "tile_record_words",
     "tile_slice_words",
-    "tiles_together",
     "unit_elements",
 ]
 
@@ -386,7 +385,7 @@ def _leaves_all(work: Work) -> bool:
     return work.fields["lookback"] == LEAVES_ALL
 
 
-def tiles_together(work: Work) -> int:
+def _tiles_together(work: Work) -> int:
     """Return how many tiles a workgroup of scan_tiles takes."""
     return work.constants.get("together", _TILES_TOGETHER)
 
@@ -682,10 +681,10 @@ TABLE: Final[Mapping[str, Kernel]] = {
         constants=_SCAN,
         optional={"tile_elements": (512, 1024, 2048), "together": (1,)},
         rule=lambda w: ("together" in w.constants) == _leaves_all(w),
-        workgroups=lambda w: ceil_div(w.all_tiles, tiles_together(w)),
+        workgroups=lambda w: ceil_div(w.all_tiles, _tiles_together(w)),
         scratch_words=_tile_or_lookback_words,
         # Of integers the totals of all tiles before, in shares that one invocation joins.
-        steps=lambda w: tiles_together(w) * (w.lane_steps + w.is_exact * (ceil_div(w.tiles, 256) + 256)),
+        steps=lambda w: _tiles_together(w) * (w.lane_steps + w.is_exact * (ceil_div(w.tiles, 256) + 256)),
     ),
     "scan_serial_tiles": Kernel(
         slots=_RUNS,
