@@ -143,7 +143,7 @@ class Contents:
         exported, shaders = exported_plan(plan, nbytes)
         for name, text in shaders.items():
             if name not in self.shaders:
-                code = without_comments(text).split("\n\n")
+                code = bare(text).split("\n\n")
                 self.shaders[name] = [self.pieces.setdefault(piece, len(self.pieces)) for piece in code]
         return exported
 
@@ -178,9 +178,10 @@ class Contents:
         }
 
 
-def without_comments(shader: str) -> str:
-    """Return a shader without the lines that are comments, of which the page has no use."""
-    return "\n".join(line for line in shader.splitlines() if not line.lstrip().startswith("//"))
+def bare(shader: str) -> str:
+    """Return a shader without the lines that are comments, and without indentation: the page shows no code."""
+    lines = (line.strip() for line in shader.splitlines())
+    return "\n".join(line for line in lines if not line.startswith("//"))
 
 
 def grown(small: Any, next_one: Any) -> Any:
