@@ -176,6 +176,26 @@ class TestPace:
         pace.rise()
         assert pace.lag() == pytest.approx(1.0, rel=0.05)
 
+    @pytest.mark.parametrize(("slow_tries", "tries"), [(0, 1), (1, 2), (2, 2)])
+    def test_what_a_slow_gpu_does_is_measured_twice(
+        self, slow_tries: int, tries: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock = Governed(1.0)
+        pace = governed(clock, monkeypatch)
+        measured: list[float] = []
+
+        def measure() -> int:
+            measured.append(clock.slowness)
+            clock.slowness, clock.step = (1.5, 0.0) if len(measured) <= slow_tries else (1.0, 0.1)
+            return len(measured)
+
+        monkeypatch.setattr(pace, "rise", lambda rise=pace.rise: (setattr(clock, "step", 0.1), rise()))
+        found, lag = pace.kept(measure)
+        assert measured == pytest.approx([1.0] * tries)
+        assert found == tries
+        assert (lag > clock_module.LAGGING) == (slow_tries == 2)
+        assert pace.kept(measure, until=clock.now)[0] == tries + 1  # the time is over
+
     @pytest.mark.parametrize("step", [0.0, 0.001])
     def test_one_that_stays_slow_is_given_up(self, step: float, monkeypatch: pytest.MonkeyPatch) -> None:
         clock = Governed(1.0)

@@ -130,7 +130,7 @@ def test_wrong_results_are_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_warnings_give_their_reasons(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner_module, "_SLOWER", 0.0)
-    monkeypatch.setattr(runner_module, "_LAGGING", 0.0)
+    monkeypatch.setattr(runner_module, "LAGGING", 0.0)
     monkeypatch.setattr(runner_module, "_SHORTEST", {"gpu": 1e9, "wall": 1e9})
     options = ("--axis", "shape=3000", "--min-samples", "3", "--max-noise", "1e-9", "--timeout", "1e-9")
     status, _, err = run("bench", *options, "--device-only", "--json", "x.json")

@@ -80,11 +80,11 @@ FOUND = {
                 "default": int,
                 "chosen": int,
                 "gain": NUMBER,
-                "rungs": [{"value": int, "within": NUMBER, "beyond": NUMBER}],
+                "rungs": [{"value": int, "within": NUMBER, "beyond": NUMBER, "lag?": NUMBER}],
             }
         ],
     },
-    "kernels": {"clock": TEXT, "planned": int, "rows": [{"name": TEXT, "kernels": [WAY]}]},
+    "kernels": {"clock": TEXT, "planned": int, "rows": [{"name": TEXT, "lag?": NUMBER, "kernels": [WAY]}]},
     "peers": {"planned": int, "rows": [dict], "missing": dict, "versions": dict},
 }
 REPORT = {
@@ -113,12 +113,16 @@ REPORT = {
 
 
 def check(value: Any, form: Any, where: str = "report") -> None:
-    """Assert that a value of JSON has a form: a type, types, a list of one form, or names with theirs."""
+    """Assert that a value of JSON has a form: a type, types, a list of one form, or names with theirs.
+
+    Names with a question mark are not in reports of earlier versions.
+    """
     if isinstance(form, dict):
         assert isinstance(value, dict), where
-        assert value.keys() == form.keys(), where
-        for name, one in form.items():
-            check(value[name], one, f"{where}.{name}")
+        forms = {name.rstrip("?"): one for name, one in form.items()}
+        assert value.keys() | {name.rstrip("?") for name in form if name.endswith("?")} == forms.keys(), where
+        for name in value:
+            check(value[name], forms[name], f"{where}.{name}")
     elif isinstance(form, list):
         assert isinstance(value, list), where
         for number, one in enumerate(value):
@@ -396,6 +400,7 @@ class TestKernels:
         clock, row = Clock(device), Row("sum", "float32", (2, 5000), 1)
         (found,) = compared(device, [row], clock)
         assert found["name"] == row.name
+        assert found["lag"] == 1 or clock.is_of_gpu
         assert [way["kernel"] for way in found["kernels"]] == [*ways(row, device.limits)]
         chosen = found["kernels"][0]
         assert chosen["times_chosen"] == 1
@@ -405,6 +410,16 @@ class TestKernels:
             assert way["seconds"] > 0
             assert way["dispatches"]
             assert all((part["seconds"] is not None) == (clock.kind == "gpu") for part in way["dispatches"])
+
+    def test_a_slow_clock_is_told(self) -> None:
+        way: dict[str, Any] = dict.fromkeys(WAY) | {"kernel": "chosen", "dispatches": []}
+        rows = [{"name": "slow", "lag": 1.5, "kernels": [way]}, {"name": "fast", "lag": 1.1, "kernels": [way]}]
+        lines = page._kernels({"clock": "gpu", "planned": 3, "rows": [*rows, {"name": "old", "kernels": [way]}]})
+        assert [line.split(" | ")[0] for line in lines[-3:]] == ["| slow (slow clock: 1.50 x)", "| fast", "| old"]
+        rung = {"value": 64, "within": 0.001, "beyond": 0.002}
+        decision = {"threshold": "many_rows", "default": 128, "chosen": 128, "gain": 1.0}
+        lines = page._tune({"clock": "gpu", "decisions": [decision | {"rungs": [rung | {"lag": 1.2}, rung]}]})
+        assert lines[-1].endswith("64: 1, 2 (slow clock: 1.20 x); 64: 1, 2 |")
 
     def test_wrong_bits_and_failures_are_told(
         self, tmp_path: Path, device: Device, monkeypatch: pytest.MonkeyPatch

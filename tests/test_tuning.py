@@ -291,6 +291,17 @@ class TestCommand:
         assert f"wrote {cache}; DMLGPU_TUNING=off leaves it out" in out
         assert tuned.stored_tuning(device.description) == Tuning(many_rows=64)
 
+    @pytest.mark.parametrize("flags", [(), ("--json",)])
+    def test_a_gpu_that_slowed_down_is_told(
+        self, flags: tuple[str, ...], cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        slow = decide(MANY, [replace(rung, lag=1.0 + rung.value / 640) for rung in rungs(MANY, 64, 3.0)])
+        monkeypatch.setattr(command, "tune", lambda *_: iter([slow]))
+        assert main(["tune", *flags]) == 0
+        lags = [1.0 + value / 640 for value in MANY.values]
+        told = f"warning: slow clock: at {sum(lag > 1.1 for lag in lags)} of 5 sizes the GPU's processors took up to "
+        assert f"{told}{max(lags):.2f} times as long as at their fastest" in capsys.readouterr().err
+
     def test_json(self, cache: Path, device: Device, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["tune", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)

@@ -90,8 +90,8 @@ def compared(device: Device, rows: Sequence[Row], clock: Clock) -> Iterator[Foun
             for name, work in works.items():
                 clear(device, target)
                 found[name] = _first(clock, pace, work, device, target, data.expected(row))
-            _sample(clock, pace, works, found)
-            yield {"name": row.name, "kernels": [{"kernel": name} | one for name, one in found.items()]}
+            lag = _sample(clock, pace, works, found)
+            yield {"name": row.name, "lag": lag, "kernels": [{"kernel": name} | one for name, one in found.items()]}
         finally:
             source.release()
             target.release()
@@ -116,21 +116,18 @@ def _first(clock: Clock, pace: Pace, work: Work, device: Device, target: Buffer,
     return entry
 
 
-def _sample(clock: Clock, pace: Pace, works: Mapping[str, Work], found: Mapping[str, Found]) -> None:
-    """Measure in turn those that are not far slower than the chosen one."""
+def _sample(clock: Clock, pace: Pace, works: Mapping[str, Work], found: Mapping[str, Found]) -> float:
+    """Measure in turn those that are not far slower than the chosen one; return the lag of the GPU's clock."""
     once = found["chosen"]["seconds"]
     if once is None:
-        return
-    taken: dict[str, list[float]] = {
-        name: [] for name in works if (found[name]["seconds"] or np.inf) <= _FAR_SLOWER * once
-    }
-    pace.rise()
-    for _ in range(_SAMPLES):
-        for name, samples in taken.items():
-            samples.append(clock.seconds(works[name]))
+        return 1.0
+    names = [name for name in works if (found[name]["seconds"] or np.inf) <= _FAR_SLOWER * once]
+    samples, lag = pace.kept(lambda: [[clock.seconds(works[name]) for name in names] for _ in range(_SAMPLES)])
+    taken = dict(zip(names, map(list, zip(*samples, strict=True)), strict=True))
     for name, entry in found.items():
         if name in taken:
             entry["seconds"] = median(taken[name])
             entry["times_chosen"] = summarize(ratios(taken[name], taken["chosen"])).median
         elif entry["seconds"] is not None:
             entry["times_chosen"] = entry["seconds"] / once
+    return lag

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from dmlgpu.bench.clock import LAGGING
 from dmlgpu.bench.tables import header_lines
 from dmlgpu.errors import counted
 
@@ -180,7 +181,7 @@ def _tune(found: Found) -> list[str]:
             one["default"],
             one["chosen"],
             f"{one['gain']:.2f} times as fast" if one["chosen"] != one["default"] else "",
-            "; ".join(f"{r['value']}: {1e3 * r['within']:.3g}, {1e3 * r['beyond']:.3g}" for r in one["rungs"]) or "not",
+            "; ".join(map(_rung, one["rungs"])) or "not",
         )
         for one in found["decisions"]
     ]
@@ -190,6 +191,17 @@ def _tune(found: Found) -> list[str]:
         "",
         *_table(heads, rows),
     ]
+
+
+def _rung(found: Found) -> str:
+    times = f"{found['value']}: {1e3 * found['within']:.3g}, {1e3 * found['beyond']:.3g}"
+    return times + _slow_clock(found)
+
+
+def _slow_clock(found: Found) -> str:
+    """Return that a GPU had slowed down while something was measured, if so."""
+    lag = found.get("lag", 1.0)
+    return f" (slow clock: {lag:.2f} x)" if lag > LAGGING else ""
 
 
 _KERNEL_NOTES = """\
@@ -203,7 +215,7 @@ def _kernels(found: Found) -> list[str]:
         bits = f"**WRONG**: {way['difference']}" if way["difference"] else "same"
         each = [part["seconds"] for part in way["dispatches"]]
         return [
-            row["name"],
+            row["name"] + _slow_clock(row),
             way["kernel"],
             "" if way["seconds"] is None else f"{1e3 * way['seconds']:.4g}",
             _number(way["times_chosen"]),

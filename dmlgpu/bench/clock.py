@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import wgpu
@@ -21,7 +22,7 @@ from ..runtime.wgpu_private import map_submitted, timestamp_period
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["BufferCopy", "Clock", "Pace", "Work", "elapsed", "work_of"]
+__all__ = ["LAGGING", "BufferCopy", "Clock", "Pace", "Work", "elapsed", "work_of"]
 
 _MAX_SPANS = 2000
 """The most dispatches that are measured at once: a query set holds 4096 timestamps, two for each."""
@@ -35,6 +36,9 @@ _MOST_SECONDS = 4.0
 """How long it is kept busy, at most."""
 _FASTER, _AS_FAST = 0.99, 1.03
 """Times, by the best so far, that count as faster, and as just as fast: some hundredths are noise."""
+LAGGING = 1.1
+"""A GPU that takes more than so many times as long as at its fastest has slowed down."""
+Measured = TypeVar("Measured")
 _QUERIES = wgpu.BufferUsage.QUERY_RESOLVE | wgpu.BufferUsage.COPY_SRC
 _MAPPED = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
 
@@ -272,6 +276,22 @@ class Pace:
             # By and by: the first time may be wrong, and a submission must not be too long for the device.
             if took * self._times < _BUSY_SECONDS / 2 and self._times < _MOST_TIMES:
                 self._times *= 2
+
+    def kept(self, measure: Callable[[], Measured], until: float = math.inf) -> tuple[Measured, float]:
+        """Measure while the GPU is at its fastest, and once more if it slows down before a time of `time.monotonic`.
+
+        Returns
+        -------
+        tuple
+            What `measure` returned last, and the `lag` after it.
+        """
+        for _ in range(2):
+            self.rise()
+            found = measure()
+            lag = self.lag()
+            if lag <= LAGGING or time.monotonic() >= until:
+                break
+        return found, lag
 
     def lag(self) -> float:
         """Return how many times as long the work takes as when the GPU was at its fastest."""

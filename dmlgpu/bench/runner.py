@@ -27,7 +27,7 @@ from ..planning.problem import (
     scan_problem,
 )
 from ..runtime.executor import submit
-from .clock import BufferCopy, Clock, Pace, Work, work_of
+from .clock import LAGGING, BufferCopy, Clock, Pace, Work, work_of
 from .results import Result, ratios, summarize
 from .rows import AUTO, Row
 from .workloads import COPIES, Data, numpy_call, own_call, padded, plan_copy
@@ -48,10 +48,6 @@ _SHORTEST = {"gpu": 50e-6, "wall": 2e-3}
 contains submission and waiting."""
 _SLOWER = 1.3
 """How much slower a copy may become during a run before a warning says that the machine is busy or throttled."""
-
-_LAGGING = 1.1
-"""How much slower the processors of a GPU may have been than at their fastest before samples are taken once more, and
-then with a warning."""
 
 REASONS = {
     "noisy": "noise (interquartile range / median) exceeds --max-noise: close other programs",
@@ -255,13 +251,7 @@ class Runner:
     ) -> tuple[list[list[float]], float]:
         """Take samples while the GPU is at its fastest, twice if it slows down; return them, and how slow it was."""
         until = time.monotonic() + self.options.timeout
-        for _ in range(2):
-            group.pace.rise()
-            samples = self._sample(takers, noise_of, until)
-            lag = group.pace.lag()
-            if lag <= _LAGGING or time.monotonic() >= until:
-                break
-        return samples, lag
+        return group.pace.kept(lambda: self._sample(takers, noise_of, until), until)
 
     def _sample(
         self, takers: Sequence[Callable[[], float]], noise_of: int | None = None, until: float | None = None
@@ -292,7 +282,7 @@ class Runner:
             found.append(f"few samples: {len(result.seconds)} of {options.min_samples}")
         if result.time.median < _SHORTEST[kind]:
             found.append(f"too short: {1e6 * result.time.median:.3g} us")
-        if lag > _LAGGING and not wall:
+        if lag > LAGGING and not wall:
             found.append(f"slow clock: {lag:.2f} x")
         drift = summarize(result.copy_seconds).median / group.copy_median if result.copy_seconds else 1.0
         if drift > _SLOWER:

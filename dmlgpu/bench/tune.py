@@ -174,11 +174,12 @@ QUESTIONS: Sequence[Question] = (
 
 @dataclass(frozen=True)
 class Rung:
-    """Both kernels' times at a value: with the threshold's own side, and with the other."""
+    """Both kernels' times at a value: with the threshold's own side, and with the other; and `Pace.lag` after that."""
 
     value: int
     within: float
     beyond: float
+    lag: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -260,7 +261,8 @@ def tune(device: Device, clock: Clock, seconds: float) -> Iterator[Decision]:
                 ]
                 fits = max(map(_end, sides)) <= source.nbytes
                 if sides[0] != sides[1] and fits and time.monotonic() < share:
-                    rungs.append(Rung(value, *_times(device, clock, pace, sides, source, target)))
+                    times, lag = _times(device, clock, pace, sides, source, target, share)
+                    rungs.append(Rung(value, times[0], times[1], lag))
             decision = decide(question, sorted(rungs, key=lambda rung: rung.value))
             tuning = replace(tuning, **{question.threshold: decision.chosen})
             yield decision
@@ -290,12 +292,11 @@ def _end(plan: Plan) -> int:
 
 
 def _times(
-    device: Device, clock: Clock, pace: Pace, plans: Sequence[Plan], source: Buffer, target: Buffer
-) -> list[float]:
-    """Return the median time of each plan, measured in turn, after a first run of each that compiles it."""
+    device: Device, clock: Clock, pace: Pace, plans: Sequence[Plan], source: Buffer, target: Buffer, until: float
+) -> tuple[list[float], float]:
+    """Return the median time of each plan, measured in turn, and the lag; a first run of each compiles it."""
     works = [work_of(device, plan, source.gpu_buffer, target.gpu_buffer) for plan in plans]
     for work in works:
         clock.seconds(work)
-    pace.rise()
-    samples = [[clock.seconds(work) for work in works] for _ in range(_SAMPLES)]
-    return [max(statistics.median(each), 1e-9) for each in zip(*samples, strict=True)]
+    samples, lag = pace.kept(lambda: [[clock.seconds(work) for work in works] for _ in range(_SAMPLES)], until)
+    return [max(statistics.median(each), 1e-9) for each in zip(*samples, strict=True)], lag

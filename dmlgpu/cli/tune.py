@@ -9,10 +9,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..bench.clock import LAGGING
 from ..bench.tune import QUESTIONS, Decision, tune
 from ..errors import counted
 from ..planning.tuning import DEFAULTS, Tuning
-from .console import CommandError, columns, note, one_line, say
+from .console import CommandError, columns, note, one_line, say, warn
 from .replacement import replacing
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def run(arguments: Namespace) -> int:
     tuning = replace(DEFAULTS, **{one.threshold: one.chosen for one in decisions})
     measured = [asdict(one) for one in decisions]
     _write(path, device, tuning, measured)
+    if (warning := _slow_clock(decisions)) is not None:
+        warn(warning)
     if arguments.json:
         found = {"device": device.summary, "clock": clock.kind, "file": str(path), "decisions": measured}
         say(json.dumps(found, indent=2))
@@ -96,6 +99,18 @@ def _row(one: Decision) -> Sequence[str]:
     sizes = len(one.rungs)
     measured = f"at {counted(sizes, 'size')}" if sizes else "not"
     return one.threshold, _number(one.default), _number(one.chosen), gain, measured
+
+
+def _slow_clock(decisions: Sequence[Decision]) -> str | None:
+    """Return a warning if the GPU had slowed down while any size was measured."""
+    lags = [rung.lag for one in decisions for rung in one.rungs]
+    slow = [lag for lag in lags if lag > LAGGING]
+    if not slow:
+        return None
+    return (
+        f"slow clock: at {len(slow)} of {counted(len(lags), 'size')} the GPU's processors took up to {max(slow):.2f} "
+        "times as long as at their fastest, so the choice may be wrong; run this again while nothing else uses the GPU"
+    )
 
 
 def _number(threshold: int) -> str:
