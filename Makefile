@@ -1,5 +1,5 @@
 # make demo    the main job on a real data set, checked, with a table and a plot
-# make test    the whole test suite
+# make test    the test suite
 # make lint    ruff and mypy
 # make test-swiftshader, make test-opengl    the suite on two other software devices
 # make test-default-limits    the suite on a device with no more than WebGPU's default limits

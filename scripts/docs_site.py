@@ -255,6 +255,7 @@ Gallery <gallery>
 :caption: Reference
 
 API <api/index>
+docs/glossary
 docs/numerics
 docs/float64
 docs/reliability

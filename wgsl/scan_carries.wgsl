@@ -5,7 +5,7 @@
 // Bindings: 0 params, 3 state: reads what scan_serial_totals left of each tile, writes base and end of every tile, and
 // the carry after the window.
 // Constants: product, opaque.
-// Bytes moved: 44 read and 16 written for each tile.
+// Bytes moved: 16 to 44 read and 8 to 16 written for each tile.
 
 #import "lib/params.wgsl"
 #import <element>

@@ -4,7 +4,7 @@
 // Grid: workgroups of 8 invocations, as many as a CPU runs at a time; one invocation for each tile.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: what scan_carries and scan_repair left.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lags.
-// Bytes moved: each element is read once and written once; 16 bytes are read for each tile.
+// Bytes moved: each element is read once and written once; 8 or 16 bytes are read for each tile.
 
 #import "lib/params.wgsl"
 #import <input>

@@ -15,7 +15,7 @@
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, lanes (1, 2, 4 or 8), columns, patience;
 // withhold_every in tests.
 // Bytes moved: one read and one write an element; of rows that begin inside words also a read of a strip's first and
-// last word of each; of floats 120 to 3100 bytes for each tile of a slice.
+// last word of each; of floats 120 to 2500 bytes for each tile of a slice.
 
 #import "lib/params.wgsl"
 #import "lib/strips/shape.wgsl"
