@@ -6,6 +6,7 @@ the plan chooses, such as the element type; each piece is included once, before 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ def folder() -> Path:
     """
     package = Path(__file__).resolve().parent
     for candidate in (package / "wgsl", package.parent / "wgsl"):
-        if (candidate / "lib").is_dir():
+        if os.path.isdir(candidate / "lib"):
             return candidate
     raise ShaderError(f"no wgsl folder in {package} or beside it; reinstall dmlgpu")
 

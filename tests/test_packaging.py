@@ -369,3 +369,15 @@ def test_the_documentation_has_the_parts_that_ci_takes() -> None:
 def test_the_citation_has_the_package_s_version() -> None:
     (version,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
     assert f'\nversion = "{version}"\n' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_no_path_is_asked_whether_it_is_there() -> None:
+    """Path.exists and its like raise where a folder may not be searched, before Python 3.14; os.path's do not."""
+    asking = re.compile(r"\.(exists|is_file|is_dir)\(\)")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in sorted((ROOT / "dmlgpu").rglob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if asking.search(line)
+    ]
+    assert not found, "use os.path.exists, os.path.isfile or os.path.isdir"

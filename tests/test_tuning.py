@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -249,7 +250,7 @@ class TestFile:
 
     def test_a_file_that_cannot_be_read(self, cache: Path, device: Device) -> None:
         cache.mkdir(parents=True)
-        with pytest.warns(TuningWarning, match="Is a directory|Permission denied"):
+        with pytest.warns(TuningWarning, match="not an ordinary file"):
             assert tuned.stored_tuning(device.description) == DEFAULTS
 
     def test_off_leaves_it_out(self, cache: Path, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,6 +262,28 @@ class TestFile:
         monkeypatch.setenv("DMLGPU_TUNING", "of")
         with pytest.raises(ArgumentError, match="DMLGPU_TUNING is 'of'; it is 'off', or not set"):
             tuned.stored_tuning(device.description)
+
+    def test_a_folder_that_cannot_be_looked_into_has_no_file(
+        self, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Path.exists raises there, before Python 3.12, and where a name is too long."""
+        monkeypatch.delenv("DMLGPU_TUNING")
+        monkeypatch.setattr(tuned.sys, "platform", "linux")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ("a" * 5000)))
+        assert tuned.stored_tuning(device.description) == DEFAULTS
+
+    def test_what_is_no_ordinary_file_is_not_read(self, cache: Path, device: Device) -> None:
+        cache.parent.mkdir(parents=True)
+        make_pipe: Any = getattr(os, "mkfifo", Path.mkdir)
+        make_pipe(cache)
+        with pytest.warns(TuningWarning, match="cannot be read .not an ordinary file.; its thresholds are left out"):
+            assert tuned.stored_tuning(device.description) == DEFAULTS
+
+    def test_deep_json_is_damaged(self, cache: Path, device: Device) -> None:
+        cache.parent.mkdir(parents=True)
+        cache.write_text('{"format": 1, "adapters": ' + "[" * 200_000)
+        with pytest.warns(TuningWarning, match="is damaged .*; its thresholds are left out"):
+            assert tuned.stored_tuning(device.description) == DEFAULTS
 
     def test_the_file_is_in_the_users_cache_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tuned.sys, "platform", "linux")

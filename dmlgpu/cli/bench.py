@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -189,7 +190,7 @@ def _unfinished(arguments: Namespace) -> Report | None:
         return None
     if arguments.json is None:
         raise CommandError("--resume goes on with the file of --json FILE: name it")
-    if not Path(arguments.json).exists():
+    if not os.path.exists(arguments.json):
         raise CommandError(f"--resume: {arguments.json} is not there to go on with; leave --resume out to begin")
     return _read(Path(arguments.json))
 

@@ -336,7 +336,9 @@ def driver_files(variables: Mapping[str, str]) -> tuple[str, list[DriverFile]]:
     files: list[Path] = []
     for place in map(Path, filter(None, places)):
         try:
-            files += sorted(place.glob("*.json")) if place.is_dir() else [place] if place.suffix == ".json" else []
+            files += (
+                sorted(place.glob("*.json")) if os.path.isdir(place) else [place] if place.suffix == ".json" else []
+            )
         except OSError:
             continue  # a folder that this user may not read is none for the loader either
     return source or "standard folders", [_driver_file(path) for path in files]
@@ -352,7 +354,7 @@ def _driver_file(path: Path) -> DriverFile:
         return DriverFile(str(path), problem="not a driver file")
     # A bare name is searched for by the system; a path is relative to the driver file.
     is_path = "/" in library or "\\" in library
-    missing = is_path and not (path.parent / library).exists()
+    missing = is_path and not os.path.exists(path.parent / library)
     return DriverFile(str(path), library, api_version, "its library is missing" if missing else None)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -55,9 +56,9 @@ def run(arguments: Namespace) -> int:
     if arguments.forget:
         return _forget(resolve_device(arguments.device))
     path = _writable_file()
+    device = resolve_device(arguments.device)
     if is_off():
         note("DMLGPU_TUNING=off is set: what is kept counts once it is not")
-    device = resolve_device(arguments.device)
     clock = Clock(device)
     if clock.reason is not None:
         note(clock.reason)
@@ -86,7 +87,7 @@ def _forget(device: Device) -> int:
     from ..runtime.tuned import tuning_file
 
     path = tuning_file()
-    if path is None or not path.exists():
+    if path is None or not os.path.exists(path):
         say(f"nothing was kept of {device.summary}")
         return 0
     _write(_writable_file(), device, None, None)
@@ -144,7 +145,7 @@ def _write(path: Path, device: Device, tuning: Tuning | None, measured: Any) -> 
 
     try:
         entries = read_file(path)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         entries = {}
     content = with_entry(entries, device.description, tuning or DEFAULTS, measured)
     if tuning is None:

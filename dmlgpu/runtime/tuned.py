@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import warnings
@@ -74,17 +75,19 @@ def stored_tuning(adapter: AdapterDescription) -> Tuning:
         If the file cannot be read or is damaged.
     """
     path = None if is_off() else tuning_file()
-    if path is None or not path.exists():
+    if path is None or not os.path.exists(path):
         return DEFAULTS
     try:
         entry = read_file(path).get(adapter.summary)
         if entry is None or any(entry[name] != value for name, value in conditions(adapter).items()):
             return DEFAULTS
         return Tuning(**entry["thresholds"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        warnings.warn(f"the tuning file {path} is damaged ({reason}); {_WAY_OUT}", TuningWarning, stacklevel=2)
-        return DEFAULTS
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror})"
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        problem = f"is damaged ({error})"
+    warnings.warn(f"the tuning file {path} {problem}; {_WAY_OUT}", TuningWarning, stacklevel=2)
+    return DEFAULTS
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -92,11 +95,13 @@ def read_file(path: Path) -> dict[str, Any]:
 
     Raises
     ------
-    OSError, ValueError
+    OSError, ValueError, RecursionError
         If it cannot be read, or holds something else.
     """
     import json  # which few programs need
 
+    if not os.path.isfile(path):  # a pipe would have its reader wait
+        raise FileNotFoundError(errno.ENOENT, "not an ordinary file")
     content = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(content, dict) or not isinstance(content.get("adapters"), dict):
         raise ValueError("it has no adapters")
