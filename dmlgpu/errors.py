@@ -108,11 +108,15 @@ class AxisError(DmlGpuError, np.exceptions.AxisError):
         The axis asked for.
     ndim : int
         The number of dimensions of the array.
+    message : str, optional
+        What is wrong, where the axis is not an argument of the call.
     """
 
-    def __init__(self, axis: int | None, ndim: int) -> None:
+    def __init__(self, axis: int | None, ndim: int, message: str | None = None) -> None:
         # NumPy's class formats its own message unless it is given one as its only argument.
-        if ndim == 0:
+        if message is not None:
+            pass
+        elif ndim == 0:
             message = "an array of 0 dimensions has no axis: give x.reshape(1)"
         elif axis is None:
             message = (
@@ -125,7 +129,7 @@ class AxisError(DmlGpuError, np.exceptions.AxisError):
         super().__init__(message)
         self.axis = axis
         self.ndim = ndim
-        self.args = (axis, ndim)  # what unpickling calls the class with
+        self.args = (axis, ndim, message)  # what unpickling calls the class with
         self._message = message
 
     def __str__(self) -> str:

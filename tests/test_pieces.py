@@ -774,12 +774,33 @@ def test_pieces_that_do_not_fit(device: dmlgpu.Device) -> None:
     refused(scan, np.ones((2, 10, 3)), ArrayTypeError, r"^block has dtype float64 while .* have float32: convert it")
     refused(scan, np.ones((2, 10, 3), complex), ArrayTypeError, r"^block has dtype complex128")
     refused(scan, "text", ArrayTypeError, r"^block ")
-    refused(scan, np.float32(1), AxisError, r"^an array of 0 dimensions has no axis")
+    along = "and the scan goes along axis 1: give pieces of at least 2 dimensions$"
+    refused(scan, np.float32(1), AxisError, rf"^block has 0 dimensions, {along}")
+    refused(scan, [1.0, 2.0], AxisError, rf"^block has 1 dimension, {along}")
     with dmlgpu.Device(device.description) as other:
         elsewhere = dmlgpu.asarray(np.ones((2, 9000, 3), np.float32), other)
         refused(scan, elsewhere, ArgumentError, r"^block is on the device .* while device= names")
     found = together([scan.push(np.ones((2, 10, 3), np.float32)), scan.finish()], 1, False)
     assert found[0, -1, 0] == 5010
+
+
+def test_a_device_that_cannot_bind_a_tile(device: dmlgpu.Device) -> None:
+    """Whole calls go in windows that end inside tiles; pieces cannot."""
+    x = np.ones(40_000, np.float32)
+    for binding, most in ((4096, 2**28), (1024, 2**17)):
+        limits = {"max-storage-buffer-binding-size": binding, "max-buffer-size": most}
+        with dmlgpu.Device(device.description, limits=limits) as small:
+            message = (
+                rf"^a scan in pieces or blocks binds whole tiles, .* binds {binding} at once: open it with a larger"
+            )
+            with pytest.raises(ArgumentError, match=message):
+                dmlgpu.Scan("sum", axis=0, device=small).push(x)
+            if x.nbytes > most:
+                with pytest.raises(ArgumentError, match=message):
+                    dmlgpu.cumulative_sum(x, device=small)
+            short = x[:5000]
+            expected = reference.cumulative(short, "sum", axis=0)
+            assert same_bits(dmlgpu.cumulative_sum(short, device=small), expected)
 
 
 def test_a_scan_ends_once(device: dmlgpu.Device) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..dtypes import ElementType, by_dtype, has_element_type
-from ..errors import ArgumentError, ArrayTypeError, DmlGpuError, HostMemoryError, counted, said, with_type
+from ..errors import ArgumentError, ArrayTypeError, DmlGpuError, HostMemoryError, counted, said, shown, with_type
 from ..layout import Layout, packed_strides
 
 __all__ = ["host_array", "host_empty", "memory_order"]
@@ -60,6 +60,11 @@ def host_array(x: ArrayLike, argument: str = "x") -> NDArray[Any]:
         raise _no_array(x, argument, error) from error
     if nested and array.dtype.kind == "f" and np.isnan(array).any():  # such as NumPy makes of a masked number
         _refuse_masked_members(x, argument, numbers=True)
+    if array is not x and array.dtype.kind == "O" and (number := _too_wide(array)) is not None:
+        raise ArrayTypeError(
+            f"{argument} holds {shown(number)}, and its integers do not fit in 64 bits together: give smaller ones, or "
+            "floats"
+        )
     if array is not x and not has_element_type(array.dtype):
         raise ArrayTypeError(
             f"{argument} has dtype {array.dtype} as a NumPy array, which has no element type on the device: {argument} "
@@ -147,6 +152,14 @@ def _refuse_masked_members(x: Any, argument: str, *, numbers: bool = False) -> N
                 look(part, f"{name}[{i}]", depth + 1)
 
     look(x, argument, 1)
+
+
+def _too_wide(array: NDArray[Any]) -> int | None:
+    """Return the integer of the largest magnitude, if all elements are integers: NumPy has no type for them."""
+    numbers = array.ravel().tolist()
+    if not all(isinstance(number, int) for number in numbers):
+        return None
+    return max(numbers, key=abs, default=None)
 
 
 def _no_array(x: ArrayLike, argument: str, error: Exception) -> DmlGpuError:

@@ -16,7 +16,18 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arguments import choice, integer
 from ..dtypes import BOOL, ELEMENT_TYPES, ElementType, by_argument, by_dtype, by_name
-from ..errors import ArgumentError, ArrayTypeError, DeviceError, DeviceMemoryError, DmlGpuError, said, shown, with_type
+from ..errors import (
+    ArgumentError,
+    ArrayTypeError,
+    AxisError,
+    DeviceError,
+    DeviceMemoryError,
+    DmlGpuError,
+    counted,
+    said,
+    shown,
+    with_type,
+)
 from ..layout import Layout, check_sizes, resolve_axis
 from ..lazy import import_runtime, resolve_device
 from ..planning.kernels import tile_record_words
@@ -330,6 +341,14 @@ class Scan:
 
     def _kind_of(self, array: Array) -> PieceKind:
         """Return what the pieces are like, by the first one; raise an error for one that is not."""
+        if not -array.ndim <= self._axis < array.ndim:
+            least = counted(max(self._axis + 1, -self._axis), "dimension")
+            raise AxisError(
+                self._axis,
+                array.ndim,
+                f"block has {counted(array.ndim, 'dimension')}, and the scan goes along axis {self._axis}: give pieces "
+                f"of at least {least}",
+            )
         axis = resolve_axis(self._axis, array.ndim)
         sizes = (*array.shape[:axis], 0, *array.shape[axis + 1 :])
         source = by_dtype(array.dtype, "block")

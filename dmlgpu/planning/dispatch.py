@@ -147,7 +147,8 @@ def grid_of(workgroups: int, limits: Limits) -> tuple[int, int, int]:
     if rows > limits.rows:
         raise ArgumentError(
             f"a dispatch needs {workgroups} workgroups, and the device allows {limits.workgroups} times {limits.rows}: "
-            "allow more, scan in pieces with dmlgpu.Scan, or choose another device"
+            "open it with a larger max-compute-workgroups-per-dimension, work on parts of the array, or choose another "
+            "device"
         )
     return ceil_div(workgroups, rows), rows, 1
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ArgumentError
 from ..layout import ceil_div
 from .columns import Columns, strips_of
 from .dispatch import Pass, PipelineKey, Plan
@@ -365,6 +366,11 @@ def plan_piece(
     slice_words : int
         That of `CarryRows` which are on the device: a kernel that takes them is preferred to one that is quicker, but
         takes others, for which the host would have to wait.
+
+    Raises
+    ------
+    ArgumentError
+        If the device cannot bind a tile.
     """
     assert not unfinished or problem.axis.size % TILE == 0
     planner, policy = ScanPlanner(problem, limits, one_buffer), policy_of(limits)
@@ -387,6 +393,12 @@ def plan_piece(
         if columns is not None and math.prod(columns.chunks[:-1]) >= problem.slices:
             return _plan_columns(problem, planner, columns, before, unfinished)
     plan = plan_problem(problem, limits, one_buffer=one_buffer, kernel=kernel)
+    if plan.passes[-1].pipeline.kernel not in _SLICE_WORDS:  # a window that ends inside a tile
+        raise ArgumentError(
+            f"a scan in pieces or blocks binds whole tiles, which are {TILE * problem.element.itemsize} bytes and "
+            f"more, and the device binds {limits.binding_bytes} at once: open it with a larger "
+            "max-storage-buffer-binding-size"
+        )
     passes = _with_flags(problem, plan.passes, 0, before is not None, unfinished)
     slice_words = _SLICE_WORDS[passes[-1].pipeline.kernel]
     if slice_words == CARRY_WORDS:

@@ -167,7 +167,8 @@ class ScanPlanner(Planner):
             for bound in self.windows(self.chunks):
                 yield self._short_pass(bound, length if is_many else 0)
             return
-        self.why = f"slices of {length} elements without gaps in memory: {together} fill whole runs of an invocation"
+        size = counted(length, "element")
+        self.why = f"slices of {size} without gaps in memory: {together} fill whole runs of an invocation"
         lanes, times = self._policy.portions_of_short(problem, problem.slices // together)
         constants = {"slice_length": length, "runs": together * length // RUN, "lanes": lanes, "together": times}
         yield from self._packed("scan_short", "quads", together, constants)
@@ -176,8 +177,8 @@ class ScanPlanner(Planner):
         """Yield passes over packed slices, of which a workgroup takes as many as it has invocations for."""
         length = self.problem.axis.size
         self.why = (
-            f"slices of {length} elements without gaps in memory: a workgroup reads and writes as many as it has room "
-            "for, in the order of memory"
+            f"slices of {counted(length, 'element')} without gaps in memory: a workgroup reads and writes as many as "
+            "it has room for, in the order of memory"
         )
         constants = {"lanes": self._lanes_of_blocks, "single": int(length <= RUN), "several": int(length > BLOCK)}
         constants["decreasing"] = int(self._is_decreasing)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple
 
+from ..errors import counted
 from ..layout import ceil_div
 from .columns import Columns, can_be_strips, cut_to, is_served, is_whole, staged_lanes, strip_bytes_in_flight
 from .kernels import groups_of
@@ -134,7 +135,9 @@ class GpuPolicy:
                 "rows", f"{slices} slices, at least {self.tuning.many_rows}, fill a GPU with a workgroup each"
             )
         if length <= TILE:
-            return Choice("rows", f"a slice of {length} elements is a single tile of at most {TILE}: a workgroup each")
+            return Choice(
+                "rows", f"a slice of {counted(length, 'element')} is a single tile of at most {TILE}: a workgroup each"
+            )
         few = f"{_count(slices)}, fewer than {self.tuning.many_rows}, cannot fill a GPU with a workgroup each"
         if self._reads_twice(problem):
             return Choice(
@@ -247,12 +250,13 @@ class SoftwarePolicy(GpuPolicy):
         if length <= few and not self._is_far(problem):
             return Choice(
                 "slices",
-                f"slices of {length} elements, at most {few}, take an invocation each less time than more dispatches "
-                "would",
+                f"slices of {counted(length, 'element')}, at most {few}, take an invocation each less time than more "
+                "dispatches would",
             )
         return Choice(
             "serial",
-            f"{_count(slices)}, fewer than {many}, of {length} elements: an invocation a tile, in several passes",
+            f"{_count(slices)}, fewer than {many}, of {counted(length, 'element')}: an invocation a tile, in several "
+            "passes",
         )
 
     def kernels_of_pieces(self, problem: ScanProblem, in_place: bool) -> list[str]:
@@ -393,7 +397,8 @@ def _count(slices: int) -> str:
 
 def _short(length: int, most: int) -> str:
     return (
-        f"slices of {length} elements, at most {most}, would leave most lanes of a workgroup idle: an invocation each"
+        f"slices of {counted(length, 'element')}, at most {most}, would leave most lanes of a workgroup idle: an "
+        "invocation each"
     )
 
 
