@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import warnings
+from argparse import ArgumentParser
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -281,6 +283,28 @@ def test_errors_in_empty_cells_name_the_option(
 )
 def test_a_name_without_characters(run: Run, words: list[str], said: str) -> None:
     assert f"{said}: give the name of a file" in one_line(run(*words).err)
+
+
+WITHOUT_NAMES = {"verify": [], "bench": [], "export": ["cumsum", "--shape", "10", "-o", "x"]}
+"""Commands that write files, and what else they need."""
+
+
+@pytest.mark.parametrize("command", WITHOUT_NAMES)
+def test_an_output_without_characters(run: Run, command: str) -> None:
+    parser = ArgumentParser()
+    import_module(f"dmlgpu.cli.{command}").add_arguments(parser)
+    files = [action for action in parser._actions if action.metavar in ("FILE", "FOLDER") and action.nargs is None]
+    options = [action.option_strings[-1] for action in files if action.option_strings]
+    named = [option for option in options if option.startswith("--")]
+    assert named
+    for option in named:
+        err = one_line(run(command, *WITHOUT_NAMES[command], option, "").err)
+        assert f"{option} is empty: give the name of a " in err
+
+
+def test_a_folder_in_one_that_is_missing(run: Run) -> None:
+    err = one_line(run("export", "cumsum", "--shape", "10", "-o", "missing/x").err)
+    assert "--output missing/x: missing is not a folder; create it first" in err
 
 
 @pytest.mark.parametrize("length", [7, 100, 140])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
@@ -66,6 +67,8 @@ def _limit(text: str) -> tuple[str, int]:
 
 def run(arguments: Namespace) -> int:
     """Write the folder."""
+    if not arguments.output:  # which is the folder one is in to Path
+        raise CommandError("--output is empty: give the name of a folder")
     folder = Path(arguments.output)
     _check_folder(folder)
     limits, said = _limits(arguments)
@@ -103,15 +106,17 @@ def _as_json(content: Mapping[str, Any]) -> str:
 
 def _check_folder(folder: Path) -> None:
     """Raise an error if something is there that would be mixed with the files, or overwritten."""
-    if folder.exists() and not folder.is_dir():
+    if os.path.lexists(folder) and not os.path.isdir(folder):
         raise CommandError(f"--output {folder} is a file: give a folder")
-    if folder.exists() and any(folder.iterdir()):
+    if os.path.isdir(folder) and any(folder.iterdir()):
         raise CommandError(f"--output {folder} is a folder that is not empty: give a new one, or empty it")
+    if not os.path.isdir(folder.parent):
+        raise CommandError(f"--output {folder}: {folder.parent} is not a folder; create it first")
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
     """Write files into a folder; after an error it is as before."""
-    is_new = not folder.exists()
+    is_new = not os.path.exists(folder)
     if is_new:
         folder.mkdir()
     begun = []

@@ -69,7 +69,7 @@ def _format(path: Path, verb: str) -> Format:
         case ".parquet":
             return "parquet"
         case suffix:
-            if path.is_dir():
+            if os.path.isdir(path):
                 raise CommandError(f"{str(path)!r} is a folder; give a file in it")
             what = f"the extension {suffix}" if suffix else "no extension"
             raise CommandError(
@@ -86,6 +86,9 @@ def check_outputs(options: Mapping[str, str | None]) -> dict[str, Path]:
     options : mapping of str to str or None
         The files by the options that name them.
     """
+    for option, name in options.items():
+        if name == "":  # which is a folder to Path
+            raise CommandError(f"{option} is empty: give the name of a file")
     paths = {option: Path(name) for option, name in options.items() if name is not None}
     options_of: dict[str, str] = {}
     for option, path in paths.items():
