@@ -114,7 +114,7 @@ mutation: setup-test
 	$(VENV_BIN)/python -m tests.mutation $(MUTATION_ARGS)
 
 gpu-compilers: setup-test
-	@$(PYTHON) scripts/compilers.py
+	@$(PYTHON) scripts/compilers.py $(patsubst --%,%,$(filter --fxc,$(GPU_COMPILERS_ARGS)))
 	$(VENV_BIN)/python -m tests.compilers $(GPU_COMPILERS_ARGS)
 
 gpu-report: setup-demo

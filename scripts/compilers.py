@@ -5,8 +5,11 @@
   C library that it needs. With each comes a shim that makes it believe in a GPU that is not there.
 - ``dxc``: DXC, the compiler of HLSL, which the source archive of the Python package compushady brings along.
 - ``naga``: naga, wgpu's compiler of WGSL, as WebAssembly: the npm package wgsl-wasm-transpiler-bundler. Node runs it.
+- ``fxc``, with the argument ``fxc`` only: the older compiler of HLSL, which the Python package kivy_deps.angle brings
+  along for Windows. Wine runs it, by a program that MinGW compiles.
 
-These are unpacked, not installed. What runs and checks them is: Node, npm and spirv-val, from the system's packages.
+These are unpacked, not installed. What runs and checks them is: Node, npm and spirv-val, and for FXC Wine and MinGW,
+from the system's packages.
 Uses only the standard library, needs ``.venv``, and does nothing that is already done.
 """
 
@@ -16,8 +19,10 @@ import json
 import platform
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +35,8 @@ PROGRAMS = {"spirv-val": "spirv-tools", "node": "nodejs", "npm": "npm"}
 DRIVERS = ["mesa-vulkan-drivers", "mesa-drm-shim"]
 COMPUSHADY = "compushady==0.17.5"
 NAGA = "wgsl-wasm-transpiler-bundler@0.0.1"
+ANGLE = "kivy_deps.angle==0.5.0"
+WINE, MINGW = "/usr/lib/wine/wine64", "x86_64-w64-mingw32-gcc"
 
 
 def install_programs() -> None:
@@ -73,6 +80,26 @@ def unpack_naga(folder: Path) -> None:
                     (folder / Path(member.name).name).write_bytes(content.read())
 
 
+def install_wine() -> None:
+    """Install what is missing of what compiles and runs a program for Windows."""
+    wanted = {WINE: "wine64", MINGW: "gcc-mingw-w64-x86-64-win32"}
+    packages = [package for program, package in wanted.items() if not shutil.which(program)]
+    if packages:
+        apt_install(packages, "FXC runs on Windows, or on what stands in for it")
+
+
+def unpack_fxc(folder: Path) -> None:
+    """Take FXC out of the package for Windows, and compile the program that asks it."""
+    with tempfile.TemporaryDirectory() as name:
+        of_windows = ["--platform", "win_amd64", "--python-version", "3.11", "--only-binary", ":all:"]
+        run([str(PYTHON), "-m", "pip", "download", "-qq", "--no-deps", *of_windows, "-d", name, ANGLE])
+        with zipfile.ZipFile(next(Path(name).glob("*.whl"))) as archive:
+            member = next(one for one in archive.namelist() if one.endswith("d3dcompiler_47.dll"))
+            (folder / "d3dcompiler_47.dll").write_bytes(archive.read(member))
+    source = ROOT / "tests" / "compilers" / "fxc.c"
+    run([MINGW, "-O2", "-static", "-o", str(folder / "fxc.exe"), str(source)])
+
+
 def run(command: list[str]) -> None:
     """Run a command that must succeed."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -86,13 +113,21 @@ PARTS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "dxc": ("DXC from compushady's source archive (67 MB)", unpack_dxc),
     "naga": ("naga as WebAssembly (1 MB)", unpack_naga),
 }
+ON_REQUEST: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "fxc": ("FXC from the package kivy_deps.angle (9 MB)", unpack_fxc),
+}
 ICDS = {"radv": "libvulkan_radeon.so", "nvk": "libvulkan_nouveau.so"}
 
 
 def main() -> None:
     """Make what is missing, and name the drivers by their full paths in ICD files."""
+    asked = sys.argv[1:]
+    if unknown := [name for name in asked if name not in ON_REQUEST]:
+        fail(f"compilers.py takes {', '.join(ON_REQUEST)}, or nothing; not {' '.join(unknown)}")
     install_programs()
-    for name, (what, make) in PARTS.items():
+    if "fxc" in asked:
+        install_wine()
+    for name, (what, make) in (PARTS | {name: ON_REQUEST[name] for name in asked}).items():
         folder = TARGET / name
         if folder.is_dir():
             continue

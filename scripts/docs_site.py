@@ -255,6 +255,7 @@ Gallery <gallery>
 :caption: Reference
 
 API <api/index>
+docs/functions
 docs/glossary
 docs/numerics
 docs/float64
@@ -276,6 +277,7 @@ benchmarks/README
 benchmarks/results/README
 {reports}
 docs/gpu-compilers
+docs/fxc
 docs/mutations
 {notes}
 CHANGELOG

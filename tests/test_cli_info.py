@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,15 @@ class TestReport:
         assert found["device"]["keeps_subnormals"] == dict(chosen.subnormals())
         assert found["device"]["native_float64"] == ({"shader-f64", "shader-int64"} <= chosen.description.features)
         assert found["problems"] == []
+
+    @pytest.mark.parametrize("backend", ["D3D12", "Vulkan"])
+    def test_direct3d_has_a_note_about_its_compiler(
+        self, backend: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        chosen = dmlgpu.default_device().description
+        monkeypatch.setattr(adapters, "devices", lambda: [replace(chosen, backend=backend, index=0)])
+        _, out = report(capsys)
+        assert ("compiles for it with FXC" in " ".join(out.split())) == (backend == "D3D12")
 
     def test_every_adapter_can_be_asked_for(self, capsys: pytest.CaptureFixture[str]) -> None:
         for adapter in dmlgpu.devices():

@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -37,8 +38,17 @@ from dmlgpu.planning.problem import (
 from dmlgpu.planning.tuning import Tuning
 from dmlgpu.planning.windows import TILE, Limits
 
-from .compilers import drivers
-from .compilers.__main__ import LOCAL_MEMORY, PAGE, chosen, judge, local_memory, write_local_memory
+from .compilers import drivers, fxc, hlsl
+from .compilers.__main__ import (
+    FXC_PAGE,
+    LOCAL_MEMORY,
+    PAGE,
+    chosen,
+    for_fxc,
+    judge,
+    local_memory,
+    write_local_memory,
+)
 from .compilers.answers import Answers, digest
 from .compilers.drivers import AMD, NVIDIA, CompilerError, Driver, compile_pipelines, read_block
 from .compilers.hlsl import resolve_overrides
@@ -459,6 +469,40 @@ def test_the_page_is_of_the_kernels_and_types_that_there_are() -> None:
     for table in (amd.partition("\n## AMD\n")[2], nvidia):
         cells = [line.split(" | ") for line in table.splitlines() if re.match(r"\| (scan_|elementwise)", line)]
         assert {(row[0].removeprefix("| "), row[1]) for row in cells} == rows, "run make gpu-compilers"
+
+
+class TestFxc:
+    def test_it_is_asked_about_each_kernel_and_type_that_direct3d_has(self) -> None:
+        rows = [row_of(key) for key in for_fxc()]
+        assert len(rows) == len(set(rows))
+        assert set(rows) == {row_of(key) for key in gpu_pipelines() if ("element", "f64") not in key.slots}
+
+    def test_the_page_is_of_these(self) -> None:
+        lines = FXC_PAGE.read_text(encoding="utf-8").splitlines()
+        cells = [line.split(" | ") for line in lines if re.match(r"\| (scan_|elementwise)", line)]
+        assert [(row[0].removeprefix("| "), row[1]) for row in cells] == sorted(map(row_of, for_fxc())), (
+            "run make gpu-compilers GPU_COMPILERS_ARGS=--fxc"
+        )
+
+    def test_a_row_of_the_page(self) -> None:
+        key = for_fxc()[0]
+        kernel, kind = row_of(key)
+        text = fxc.page({key: {"milliseconds": 1249, "bytes": 1000}})
+        assert text.endswith(f"|---|---|--:|--:|\n| {kernel} | {kind} | 1.2 | 1000 |\n")
+
+    def test_what_a_process_says(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        keys = for_fxc()[:2]
+        lines = ['{"milliseconds": 1, "bytes": 2, "other": 3}', '{"error": "no"}']
+        monkeypatch.setattr(
+            hlsl.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout="\n".join(lines), returncode=3)
+        )
+        answers = fxc.compile_with_fxc(keys)
+        assert next(answers) == {"milliseconds": 1, "bytes": 2}
+        with pytest.raises(CompilerError, match=r"^FXC: .*: no$"):
+            next(answers)
+        del lines[1]
+        with pytest.raises(CompilerError, match=r"^FXC: the process ended with status 3 at PipelineKey"):
+            list(fxc.compile_with_fxc(keys))
 
 
 def array_types(source: str) -> dict[str, set[str]]:

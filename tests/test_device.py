@@ -71,6 +71,13 @@ def test_the_best_adapter_is_hardware_then_modern_then_discrete() -> None:
     assert choose(ALL, "", "DMLGPU_ADAPTER") is DGPU
 
 
+def test_a_gpu_is_used_through_vulkan_rather_than_direct3d() -> None:
+    """Whose default compiler takes minutes for some kernels."""
+    vulkan = described(6, "Radeon", "Vulkan", "DiscreteGPU")
+    assert choose([*ALL, vulkan], None, "device") is vulkan
+    assert choose([*ALL, described(7, "Iris", "Vulkan", "IntegratedGPU")], None, "device") is DGPU
+
+
 @pytest.mark.parametrize(
     ("choice", "index"),
     [

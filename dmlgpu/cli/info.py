@@ -38,6 +38,10 @@ LIMITS = {
     "max-compute-workgroup-storage-size": "workgroup memory",
 }
 """The limits that plans depend on, and their names in the report."""
+_FXC = (
+    "by default wgpu compiles for it with FXC, which takes up to minutes for the first call of a kind; take the same "
+    "GPU through Vulkan where it is listed, or ask for DXC (docs/fxc.md)"
+)
 
 FEATURES = ("shader-f64", "shader-f16", "subgroup", "timestamp-query", "mappable-primary-buffers")
 
@@ -151,7 +155,7 @@ def _reason(choice: str | None, count: int) -> str:
         return f"DMLGPU_ADAPTER={named} names it"
     if count == 1:
         return "it is the only one"
-    return "the best one: GPUs before software, then Vulkan, Metal and D3D12 before OpenGL"
+    return "the best one: GPUs before software, then Vulkan and Metal before D3D12 before OpenGL"
 
 
 def render(report: Mapping[str, Any]) -> str:
@@ -193,6 +197,8 @@ def _render_adapter(adapter: Mapping[str, Any], reason: str | None) -> list[str]
     shown = [f"{label} {_limit(name, limits[name])}" for name, label in LIMITS.items() if name in limits]
     lines += _wrapped("     limits    ", ", ".join(shown))
     lines += _wrapped("     features  ", ", ".join(f"{name} {_yes(name in adapter['features'])}" for name in FEATURES))
+    if adapter["backend"] == "D3D12":
+        lines += _wrapped("     note      ", _FXC)
     return lines
 
 

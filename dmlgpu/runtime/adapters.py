@@ -166,7 +166,8 @@ def choose(adapters: Sequence[AdapterDescription], choice: str | int | None, ori
         The adapters there are.
     choice : str, int or None
         A substring of a summary in any case, an index (also as a string of digits), or None for the best: hardware
-        before software, then Vulkan, Metal and D3D12 before OpenGL, then discrete before integrated.
+        before software, then Vulkan, Metal and D3D12 before OpenGL, then discrete before integrated, then Vulkan before
+        D3D12, whose compiler takes long (docs/fxc.md).
     origin : str
         The source of the choice, for messages.
 
@@ -183,7 +184,13 @@ def choose(adapters: Sequence[AdapterDescription], choice: str | int | None, ori
     if choice is None or choice == "":
         return min(
             adapters,
-            key=lambda a: (a.is_software, a.backend == "OpenGL", _rank(_TYPES, a.adapter_type), a.index),
+            key=lambda a: (
+                a.is_software,
+                a.backend == "OpenGL",
+                _rank(_TYPES, a.adapter_type),
+                _rank(_BACKENDS, a.backend),
+                a.index,
+            ),
         )
     available = "; ".join(f"{adapter.index}: {adapter.summary}" for adapter in adapters)
     if isinstance(choice, int) or choice.strip().isdecimal():

@@ -16,6 +16,7 @@ from typing import Any
 from dmlgpu.planning.dispatch import PipelineKey
 from dmlgpu.runtime.measured import usable_cores
 
+from . import fxc
 from .answers import Answers, digest
 from .drivers import AMD, COMPILERS, NVIDIA, ROOT, CompilerError, Driver, Figures, compile_pipelines, version
 from .hlsl import TOOLS, compile_hlsl
@@ -24,6 +25,7 @@ from .pipelines import gpu_pipelines
 from .rows import one_of_each, row_of
 
 PAGE = ROOT / "docs" / "gpu-compilers.md"
+FXC_PAGE = ROOT / "docs" / "fxc.md"
 LOCAL_MEMORY = Path(__file__).parent / "local_memory.toml"
 _ANSWERS = COMPILERS / "answers.json"
 _SAME_SOURCE = ("flat", "slice_length", "phase", "in_windows", "output_kind", "output_log2_bits")
@@ -40,6 +42,7 @@ def main() -> int:
     """Return 0 if all compiles, and nothing takes memory for registers but what is listed; else 1."""
     parser = argparse.ArgumentParser(prog="python -m tests.compilers", description=main.__doc__)
     parser.add_argument("--sample", action="store_true", help="a pipeline of each kernel and type; writes no page")
+    parser.add_argument("--fxc", action="store_true", help="only Direct3D 12's older compiler; writes docs/fxc.md")
     parser.add_argument("--fewer", action="store_true", help="on AMD's GPUs as many as on NVIDIA's, for a page sooner")
     parser.add_argument("--jobs", type=int, default=usable_cores(), metavar="N", help="how many processes compile")
     parser.add_argument("--again", action="store_true", help="compile what has not changed since it last was, too")
@@ -47,6 +50,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.again:
         _ANSWERS.unlink(missing_ok=True)
+    if arguments.fxc:
+        return _ask_fxc(arguments.jobs)
     try:
         versions = {AMD[0].gpu: version(AMD[0]), NVIDIA.gpu: version(NVIDIA)}
         answers = Answers(_ANSWERS)
@@ -72,10 +77,32 @@ def main() -> int:
     return 1 if problems else 0
 
 
+def _ask_fxc(jobs: int) -> int:
+    """Compile a pipeline of each kernel and type with FXC, and write what it takes."""
+    try:
+        results = _compile({"FXC": for_fxc()}, {"FXC": (fxc.TOOLS, fxc.compile_with_fxc)}, jobs, Answers(_ANSWERS))
+    except CompilerError as error:
+        print(error, file=sys.stderr)
+        return 1
+    FXC_PAGE.write_text(fxc.page(results["FXC"]), encoding="utf-8")
+    print(f"{FXC_PAGE.relative_to(ROOT)} has the table")
+    return 0
+
+
+def for_fxc() -> list[PipelineKey]:
+    """Return the pipelines for Direct3D 12's older compiler, one of each kernel and type."""
+    return _one_of(_for_direct3d(sorted(gpu_pipelines(), key=repr)), row_of)
+
+
+def _for_direct3d(keys: Iterable[PipelineKey]) -> list[PipelineKey]:
+    """Leave out native float64, which wgpu has on Vulkan only."""
+    return [key for key in keys if ("element", "f64") not in key.slots]
+
+
 def chosen(*, sample: bool = False, fewer: bool = False) -> dict[str, list[PipelineKey]]:
     """Return the pipelines for each GPU, and for Direct3D 12."""
     every = sorted(gpu_pipelines(), key=repr)
-    for_direct3d = [key for key in every if ("element", "f64") not in key.slots]  # wgpu has these on Vulkan only
+    for_direct3d = _for_direct3d(every)
     if sample:
         # The others take longer: one of each kernel, of other types.
         return {

@@ -37,16 +37,27 @@ def compile_hlsl(keys: Sequence[PipelineKey]) -> Iterator[int]:
     CompilerError
         If one of them refuses it.
     """
+    for answer in said_of("tests.compilers.hlsl", "Direct3D 12", keys):
+        yield answer["dxil"]
+
+
+def said_of(module: str, compiler: str, keys: Sequence[PipelineKey]) -> Iterator[Mapping[str, Any]]:
+    """Yield what a module, run in a process of its own, says of each pipeline.
+
+    Raises
+    ------
+    CompilerError
+        If that is an error, or the process ends before.
+    """
     names = "".join(f"{to_line(key)}\n" for key in keys)
-    command = [sys.executable, "-m", "tests.compilers.hlsl"]
-    done = subprocess.run(command, cwd=ROOT, input=names, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([sys.executable, "-m", module], cwd=ROOT, input=names, stdout=subprocess.PIPE, text=True)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     for key, answer in zip(keys, answers, strict=False):
         if "error" in answer:
-            raise CompilerError(f"Direct3D 12: {key}: {answer['error']}")
-        yield answer["dxil"]
+            raise CompilerError(f"{compiler}: {key}: {answer['error']}")
+        yield answer
     if len(answers) < len(keys):
-        raise CompilerError(f"Direct3D 12: the process ended with status {done.returncode} at {keys[len(answers)]}")
+        raise CompilerError(f"{compiler}: the process ended with status {done.returncode} at {keys[len(answers)]}")
 
 
 def resolve_overrides(source: str, constants: Mapping[str, int]) -> str:
@@ -77,7 +88,8 @@ def resolve_overrides(source: str, constants: Mapping[str, int]) -> str:
 
 
 @contextmanager
-def _naga() -> Iterator[subprocess.Popen[str]]:
+def naga() -> Iterator[subprocess.Popen[str]]:
+    """Run naga, for `to_hlsl`."""
     command = ["node", str(Path(__file__).parent / "naga.mjs"), str(COMPILERS / "naga")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield process
@@ -85,12 +97,19 @@ def _naga() -> Iterator[subprocess.Popen[str]]:
         process.stdin.close()
 
 
-def _to_hlsl(naga: subprocess.Popen[str], wgsl: str) -> str:
-    assert naga.stdin is not None
-    assert naga.stdout is not None
-    naga.stdin.write(f"{json.dumps(wgsl)}\n")
-    naga.stdin.flush()
-    answer = json.loads(naga.stdout.readline())
+def to_hlsl(transpiler: subprocess.Popen[str], wgsl: str) -> str:
+    """Return the HLSL that naga makes of a module.
+
+    Raises
+    ------
+    CompilerError
+        With naga's message.
+    """
+    assert transpiler.stdin is not None
+    assert transpiler.stdout is not None
+    transpiler.stdin.write(f"{json.dumps(wgsl)}\n")
+    transpiler.stdin.flush()
+    answer = json.loads(transpiler.stdout.readline())
     if "error" in answer:
         raise CompilerError(f"naga: {answer['error']}")
     hlsl: str = answer["hlsl"]
@@ -180,13 +199,13 @@ class Dxc:
 
 def main() -> None:
     dxc = Dxc()
-    with _naga() as naga:
+    with naga() as transpiler:
         for line in sys.stdin:
             key = from_line(line)
             try:
                 source = shaders.resolve(key.kernel, dict(key.slots)).source
                 answer: dict[str, Any] = {
-                    "dxil": len(dxc.compile(_to_hlsl(naga, resolve_overrides(source, dict(key.constants)))))
+                    "dxil": len(dxc.compile(to_hlsl(transpiler, resolve_overrides(source, dict(key.constants)))))
                 }
             except CompilerError as error:
                 answer = {"error": str(error)}

@@ -42,7 +42,7 @@ the place of the kernel's part of the driver. They are unpacked into `.cache/com
 
 What is not shown:
 
-- FXC, the older compiler of Direct3D 12, which wgpu-py asks for by default and which runs on Windows only;
+- FXC, the older compiler of Direct3D 12, which wgpu-py asks for by default: it has [a page of its own](fxc.md);
 - NVIDIA's own driver, which has another compiler; Intel's and Apple's GPUs;
 - native float64 on Direct3D 12, because wgpu has it on Vulkan only.
 
