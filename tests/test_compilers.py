@@ -487,8 +487,15 @@ class TestFxc:
     def test_a_row_of_the_page(self) -> None:
         key = for_fxc()[0]
         kernel, kind = row_of(key)
-        text = fxc.page({key: {"milliseconds": 1249, "bytes": 1000}})
-        assert text.endswith(f"|---|---|--:|--:|\n| {kernel} | {kind} | 1.2 | 1000 |\n")
+        text = fxc.page({key: {"milliseconds": 1249, "bytes": 1000}}, {key: {"milliseconds": 150, "bytes": 900}})
+        assert text.endswith(f"|---|---|--:|--:|--:|\n| {kernel} | {kind} | 1.2 | 0.1 | 1000 |\n")
+
+    def test_zeros_can_be_left_out(self) -> None:
+        zeros = "    if (all(__local_invocation_id == uint3(0u, 0u, 0u))) {\n        a = (uint[2][256])0;\n"
+        zeros += "        b = (Carry)0;\n    }\n    GroupMemoryBarrierWithGroupSync();\n"
+        main = "void main()\n{\n"
+        assert fxc.without_zeros(f"{main}{zeros}    a[0] = 1u;\n}}\n") == f"{main}    a[0] = 1u;\n}}\n"
+        assert fxc.without_zeros(main) == main
 
     def test_what_a_process_says(self, monkeypatch: pytest.MonkeyPatch) -> None:
         keys = for_fxc()[:2]

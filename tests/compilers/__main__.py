@@ -10,6 +10,7 @@ import tomllib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,12 +80,17 @@ def main() -> int:
 
 def _ask_fxc(jobs: int) -> int:
     """Compile a pipeline of each kernel and type with FXC, and write what it takes."""
+    without = "FXC, without zeros"
+    ways: dict[str, tuple[str, Compile]] = {
+        "FXC": (fxc.TOOLS, fxc.compile_with_fxc),
+        without: (f"{fxc.TOOLS}, without zeros", partial(fxc.compile_with_fxc, zeros=False)),
+    }
     try:
-        results = _compile({"FXC": for_fxc()}, {"FXC": (fxc.TOOLS, fxc.compile_with_fxc)}, jobs, Answers(_ANSWERS))
+        results = _compile(dict.fromkeys(ways, for_fxc()), ways, jobs, Answers(_ANSWERS))
     except CompilerError as error:
         print(error, file=sys.stderr)
         return 1
-    FXC_PAGE.write_text(fxc.page(results["FXC"]), encoding="utf-8")
+    FXC_PAGE.write_text(fxc.page(results["FXC"], results[without]), encoding="utf-8")
     print(f"{FXC_PAGE.relative_to(ROOT)} has the table")
     return 0
 

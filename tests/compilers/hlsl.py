@@ -41,8 +41,8 @@ def compile_hlsl(keys: Sequence[PipelineKey]) -> Iterator[int]:
         yield answer["dxil"]
 
 
-def said_of(module: str, compiler: str, keys: Sequence[PipelineKey]) -> Iterator[Mapping[str, Any]]:
-    """Yield what a module, run in a process of its own, says of each pipeline.
+def said_of(module: str, compiler: str, keys: Sequence[PipelineKey], *words: str) -> Iterator[Mapping[str, Any]]:
+    """Yield what a module, run with some words in a process of its own, says of each pipeline.
 
     Raises
     ------
@@ -50,7 +50,8 @@ def said_of(module: str, compiler: str, keys: Sequence[PipelineKey]) -> Iterator
         If that is an error, or the process ends before.
     """
     names = "".join(f"{to_line(key)}\n" for key in keys)
-    done = subprocess.run([sys.executable, "-m", module], cwd=ROOT, input=names, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", module, *words]
+    done = subprocess.run(command, cwd=ROOT, input=names, stdout=subprocess.PIPE, text=True)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     for key, answer in zip(keys, answers, strict=False):
         if "error" in answer:
