@@ -447,7 +447,7 @@ BAD = {
         "--digest x.json --json ./x.json",
         "--digest and --json both name x.json: give each a file of its own",
     ),
-    "no name": ("--digest=", "cannot write .: it exists and is not an ordinary file"),
+    "no name": ("--digest=", "--digest is empty: give the name of a file"),
     "pipe": ("--compare good.json pipe.json", "pipe.json is not an ordinary file; copy it into one"),
     "endless": ("--compare good.json /dev/zero", "/dev/zero is not an ordinary file; copy it into one"),
     "unknown option": ("--frob", "unrecognized arguments: --frob"),

@@ -403,7 +403,7 @@ WRONG = {
     ),
     "a full folder": ("cumsum --shape 3 -o full", "--output full is a folder that is not empty: give a new one"),
     "a file": ("cumsum --shape 3 -o full/file", "--output full/file is a file: give a folder"),
-    "no parent": ("cumsum --shape 3 -o no/folder", "no/folder: No such file or directory"),
+    "no parent": ("cumsum --shape 3 -o no/folder", "--output no/folder: no is not a folder; create it first"),
 }
 
 

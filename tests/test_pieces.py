@@ -838,7 +838,12 @@ def test_arguments_that_the_first_piece_shows_to_be_wrong(device: dmlgpu.Device)
     cases: list[tuple[dict[str, Any], type[DmlGpuError], str]] = [
         ({"precision": "compensated"}, ArgumentError, r"^precision is 'compensated', which is for sums of float32"),
         ({"dtype": "bool"}, ArrayTypeError, r"^dtype is bool"),
-        ({"axis": 3}, AxisError, r"^axis 3 is out of range"),
+        (
+            {"axis": 3},
+            AxisError,
+            r"^block has 1 dimension, and the scan goes along axis 3: give pieces of at least 4 dim",
+        ),
+        ({"axis": -(10**5000)}, AxisError, r"goes along axis .*: no array has more than 8 dimensions$"),
         ({"device": "no such device"}, DmlGpuError, r"no such device"),
     ]
     for options, error, text in cases:

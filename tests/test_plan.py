@@ -679,7 +679,9 @@ def test_more_windows_than_can_be_planned() -> None:
 
 
 def test_a_grid_that_the_device_does_not_allow() -> None:
-    with pytest.raises(ArgumentError, match="needs 5 workgroups, and the device allows 2 times 2: allow more"):
+    with pytest.raises(
+        ArgumentError, match="needs 5 workgroups, and the device allows 2 times 2: open it with a larger"
+    ):
         plan_problem(packed_scan((3000, 3), 1), Limits(workgroups=2, rows=2))
 
 

@@ -28,7 +28,7 @@ from ..errors import (
     shown,
     with_type,
 )
-from ..layout import Layout, check_sizes, resolve_axis
+from ..layout import MAX_DIMENSIONS, Layout, check_sizes, resolve_axis
 from ..lazy import import_runtime, resolve_device
 from ..planning.kernels import tile_record_words
 from ..planning.pieces import CARRY_WORDS, max_bytes, max_length, max_slices
@@ -342,12 +342,16 @@ class Scan:
     def _kind_of(self, array: Array) -> PieceKind:
         """Return what the pieces are like, by the first one; raise an error for one that is not."""
         if not -array.ndim <= self._axis < array.ndim:
-            least = counted(max(self._axis + 1, -self._axis), "dimension")
+            least = max(self._axis + 1, -self._axis)
+            if least <= MAX_DIMENSIONS:
+                way_out = f"give pieces of at least {counted(least, 'dimension')}"
+            else:  # of a number that Python may not even print
+                way_out = f"no array has more than {MAX_DIMENSIONS} dimensions"
             raise AxisError(
                 self._axis,
                 array.ndim,
-                f"block has {counted(array.ndim, 'dimension')}, and the scan goes along axis {self._axis}: give pieces "
-                f"of at least {least}",
+                f"block has {counted(array.ndim, 'dimension')}, and the scan goes along axis {shown(self._axis)}: "
+                f"{way_out}",
             )
         axis = resolve_axis(self._axis, array.ndim)
         sizes = (*array.shape[:axis], 0, *array.shape[axis + 1 :])
