@@ -276,6 +276,18 @@ def test_metal_has_room_for_the_variables_of_a_workgroup() -> None:
     assert {one: count for one, count in counts.items() if count > 31} == {}
 
 
+def test_kernels_with_workgroup_memory_begin_with_a_barrier() -> None:
+    """Behind it no invocation sets that memory to zero any more (https://github.com/gfx-rs/wgpu/issues/4591)."""
+    begins = {}
+    for key in every_pipeline() | pipelines_of_maxima():
+        source = shaders.resolve(key.kernel, dict(key.slots)).source
+        main = re.search(r"^fn main\([^{]*\{\n *(.*)$", source, re.MULTILINE)
+        assert main is not None
+        begins[key.kernel, "var<workgroup>" in source] = main[1].startswith("workgroupBarrier();")
+    assert {has_memory for _, has_memory in begins} == {False, True}
+    assert {kernel: begins_so for (kernel, has_memory), begins_so in begins.items() if begins_so != has_memory} == {}
+
+
 @pytest.mark.parametrize("kernel", sorted(TABLE))
 def test_nothing_divides_by_a_constant_that_may_be_zero(kernel: str) -> None:
     """Tint refuses it even where it never runs."""

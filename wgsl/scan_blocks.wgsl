@@ -106,6 +106,7 @@ fn scan_runs(lane: u32, slices: u32) {
 
 @compute @workgroup_size(lanes)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    workgroupBarrier(); // a driver may still be setting workgroup memory to zero
     let of_run = FANOUT / params.length;
     let together = select(slices_together(params.length), lanes * of_run, single);
     let first = workgroup_number(workgroup) * together;

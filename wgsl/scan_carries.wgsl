@@ -23,6 +23,7 @@ var<workgroup> ends: array<Accumulator, SPANS>;
 
 @compute @workgroup_size(SPANS)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    workgroupBarrier(); // a driver may still be setting workgroup memory to zero
     let slice = workgroup_number(workgroup);
     if (slice < params.count) {
         if (lane == 0u) {

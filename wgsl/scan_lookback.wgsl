@@ -75,6 +75,7 @@ fn settle(at: Position) {
 
 @compute @workgroup_size(LANES)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    workgroupBarrier(); // a driver may still be setting workgroup memory to zero
     begin_workgroup(workgroup_number(workgroup), lane);
     let mine = workgroupUniformLoad(&drawn);
     if (mine.y >= params.tiles) {

@@ -83,6 +83,7 @@ fn scan_classes(lane: u32, slice: u32) {
 
 @compute @workgroup_size(LANES)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    workgroupBarrier(); // a driver may still be setting workgroup memory to zero
     let slice = workgroup_number(workgroup);
     if (slice >= params.count) {
         return;

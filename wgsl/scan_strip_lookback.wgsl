@@ -79,6 +79,7 @@ fn end_column(at: Part, column: u32, is_keeper: bool, x: ptr<function, Column>) 
 
 @compute @workgroup_size(256)
 fn main(@builtin(local_invocation_index) lane: u32) {
+    workgroupBarrier(); // a driver may still be setting workgroup memory to zero
     if (lane == 0u) {
         drawn = atomicAdd(&state[header_word() + TICKET], 1u);
         forget_missing();

@@ -57,6 +57,7 @@ fn begin_column(slice: u32) -> Column {
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    workgroupBarrier(); // a driver may still be setting workgroup memory to zero
     let strip = workgroup_number(workgroup) % strip_count();
     let tile = workgroup_number(workgroup) / strip_count();
     if (tile >= params.tiles || !is_wanted(lane, strip)) {

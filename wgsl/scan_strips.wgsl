@@ -28,6 +28,7 @@
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    workgroupBarrier(); // a driver may still be setting workgroup memory to zero
     let strip = workgroup_number(workgroup);
     if (slice_of(strip, 0u, 0u) >= params.count) {
         return;

@@ -106,6 +106,7 @@ fn clear_records(number: u32, lane: u32) {
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    workgroupBarrier(); // a driver may still be setting workgroup memory to zero
     let number = workgroup_number(workgroup);
     let first = number * together;
     if (first >= params.count * params.tiles) {
