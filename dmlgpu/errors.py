@@ -113,24 +113,22 @@ class AxisError(DmlGpuError, np.exceptions.AxisError):
     """
 
     def __init__(self, axis: int | None, ndim: int, message: str | None = None) -> None:
-        # NumPy's class formats its own message unless it is given one as its only argument.
-        if message is not None:
-            pass
-        elif ndim == 0:
-            message = "an array of 0 dimensions has no axis: give x.reshape(1)"
+        if ndim == 0:
+            said_of_argument = "an array of 0 dimensions has no axis: give x.reshape(1)"
         elif axis is None:
-            message = (
+            said_of_argument = (
                 f"axis=None needs an array of 1 dimension, and this has {ndim}: give an axis, or x.reshape(-1) to scan "
                 "over all elements"
             )
         else:
             count = counted(ndim, "dimension")
-            message = f"axis {shown(axis)} is out of range for an array of {count}: give {-ndim} to {ndim - 1}"
-        super().__init__(message)
+            said_of_argument = f"axis {shown(axis)} is out of range for an array of {count}: give {-ndim} to {ndim - 1}"
+        self._message = said_of_argument if message is None else message
+        # NumPy's class formats its own message unless it is given one as its only argument.
+        super().__init__(self._message)
         self.axis = axis
         self.ndim = ndim
         self.args = (axis, ndim, message)  # what unpickling calls the class with
-        self._message = message
 
     def __str__(self) -> str:
         return self._message

@@ -465,12 +465,25 @@ def locked() -> NDArray[Any]:
     return out
 
 
+class Objects:
+    """As a column of pandas with elements of any type: small integers that are Python objects."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        return np.array([1, 2], dtype=object)
+
+
 BAD: list[tuple[str, Callable[[Any], Any], type[Exception], str]] = [
     (
         "integers too wide for a type",
         lambda d: dmlgpu.cumulative_sum([1, 2**70], device=d),
         ArrayTypeError,
-        "^x holds 1180591620717411303424, and its integers do not fit in 64 bits together: give smaller ones, or",
+        "^x holds 1180591620717411303424, which does not fit in 64 bits: give smaller integers, or floats$",
+    ),
+    (
+        "integers as objects",
+        lambda d: dmlgpu.cumulative_sum(Objects(), device=d),
+        ArrayTypeError,
+        "^x has dtype object as a NumPy array, which has no element type on the device",
     ),
     ("axis out of range", lambda d: dmlgpu.cumulative_sum(ONES, axis=2, device=d), AxisError, "axis 2 .* -2 to 1"),
     ("axis below range", lambda d: dmlgpu.cumulative_prod(ONES, axis=-3, device=d), AxisError, "axis -3"),

@@ -62,8 +62,7 @@ def host_array(x: ArrayLike, argument: str = "x") -> NDArray[Any]:
         _refuse_masked_members(x, argument, numbers=True)
     if array is not x and array.dtype.kind == "O" and (number := _too_wide(array)) is not None:
         raise ArrayTypeError(
-            f"{argument} holds {shown(number)}, and its integers do not fit in 64 bits together: give smaller ones, or "
-            "floats"
+            f"{argument} holds {shown(number)}, which does not fit in 64 bits: give smaller integers, or floats"
         )
     if array is not x and not has_element_type(array.dtype):
         raise ArrayTypeError(
@@ -155,11 +154,9 @@ def _refuse_masked_members(x: Any, argument: str, *, numbers: bool = False) -> N
 
 
 def _too_wide(array: NDArray[Any]) -> int | None:
-    """Return the integer of the largest magnitude, if all elements are integers: NumPy has no type for them."""
-    numbers = array.ravel().tolist()
-    if not all(isinstance(number, int) for number in numbers):
-        return None
-    return max(numbers, key=abs, default=None)
+    """Return the first integer that no type has room for, if there is one."""
+    numbers = (number for number in array.ravel().tolist() if isinstance(number, int))
+    return next((number for number in numbers if not -(2**63) <= number < 2**64), None)
 
 
 def _no_array(x: ArrayLike, argument: str, error: Exception) -> DmlGpuError:
