@@ -496,6 +496,8 @@ class TestFxc:
         main = "void main()\n{\n"
         assert fxc.without_zeros(f"{main}{zeros}    a[0] = 1u;\n}}\n") == f"{main}    a[0] = 1u;\n}}\n"
         assert fxc.without_zeros(main) == main
+        with pytest.raises(CompilerError, match="are not found"):
+            fxc.without_zeros(f"groupshared uint a;\n{main}")
 
     def test_what_a_process_says(self, monkeypatch: pytest.MonkeyPatch) -> None:
         keys = for_fxc()[:2]

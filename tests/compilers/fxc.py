@@ -98,8 +98,17 @@ def page(results: Mapping[PipelineKey, Figures], bare: Mapping[PipelineKey, Figu
 
 
 def without_zeros(hlsl: str) -> str:
-    """Return a module without the stores with which naga begins, if there are any."""
-    return _ZEROS.sub("", hlsl)
+    """Return a module without the stores with which naga begins where there is workgroup memory.
+
+    Raises
+    ------
+    CompilerError
+        If there is such memory, and naga writes these in another way.
+    """
+    bare, found = _ZEROS.subn("", hlsl)
+    if "groupshared" in hlsl and not found:
+        raise CompilerError("the stores of zeros to workgroup memory are not found: see _ZEROS")
+    return bare
 
 
 @contextmanager
