@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -31,6 +33,9 @@ from dmlgpu.planning.problem import (
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 
+from .compilers import worker
+from .compilers.pipelines import gpu_pipelines
+from .compilers.rows import one_of_each
 from .harness import changed
 
 FLOAT32 = by_name("float32")
@@ -313,6 +318,31 @@ def test_every_kernel_of_maxima_compiles(device: Device) -> None:
     assert {dict(key.slots)["element"] for key in keys} == {"max", "max64"}
     for key in keys:
         assert device.pipelines.get(key).pipeline is not None
+
+
+@pytest.mark.combinations
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to a limit of memory")
+@pytest.mark.parametrize("kernel", sorted({key.kernel for key in gpu_pipelines()}))
+def test_no_pipeline_of_gpus_takes_gigabytes_to_compile(device: Device, kernel: str) -> None:
+    """A driver that runs out of memory ends the process; SwiftShader did, for a text that others compiled at once."""
+    keys = [key for key in gpu_pipelines() if key.kernel == kernel]
+    names = {name for key in keys for name, _ in key.constants} - {"columns"}
+    some = [key for key in one_of_each(keys, *names) if device.limits.float64 or ("element", "f64") not in key.slots]
+    assert some
+    # One process of these took 0.9 GB of memory at most.
+    code = f"import resource; resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30,) * 2); {worker.__name__}.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import {worker.__name__}; {code}", device.summary],
+        cwd=Path(__file__).parent.parent,
+        input="".join(f"{worker.to_line(key)}\n" for key in some),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
+    compiled = done.stderr.count(worker.END)
+    assert compiled == len(some), f"{some[compiled]}: {done.stderr[-500:]}"
+    assert done.returncode == 0
 
 
 @cache

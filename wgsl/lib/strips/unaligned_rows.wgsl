@@ -83,50 +83,44 @@ fn words_of(
     return vec4<u32>(cell_bits(a, b), cell_bits(c, d), cell_bits(e, f), cell_bits(g, h));
 }
 
-// Writes the first `count` of four rows.
+// Writes the first `count` of four rows. Where there are none, nothing is worked out either: compilers would do so for
+// the rows of all calls at once, and keep it in registers.
 fn give_rows(lane: u32, share: Share, place: u32, count: u32, words: vec4<u32>) {
     workgroupBarrier();
     words_beside[lane] = words;
     workgroupBarrier();
-    let left = words_beside[lane - min(lane, 1u)];
-    let second = place + params.output_axis_stride;
-    let third = second + params.output_axis_stride;
-    let fourth = third + params.output_axis_stride;
-    put_four(
-        word_of(share, 0u < count, place, left.x, words.x), word_of(share, 1u < count, second, left.y, words.y),
-        word_of(share, 2u < count, third, left.z, words.z), word_of(share, 3u < count, fourth, left.w, words.w),
-    );
-    if (share.is_last) {
-        put_four(
-            word_behind(share, 0u < count, place, words.x), word_behind(share, 1u < count, second, words.y),
-            word_behind(share, 2u < count, third, words.z), word_behind(share, 3u < count, fourth, words.w),
-        );
+    if (count > 0u) {
+        let left = words_beside[lane - min(lane, 1u)];
+        let rows = vec4<u32>(0u, 1u, 2u, 3u);
+        let there = select(vec4<u32>(), vec4<u32>(share.mask), rows < vec4<u32>(count));
+        let places = place + rows * params.output_axis_stride;
+        let shift = (places << vec4<u32>(output_log2_bits)) & vec4<u32>(31u);
+        let rest = (32u - shift) & vec4<u32>(31u);
+        let is_inside = shift > vec4<u32>();
+        // First the word in which the invocation's own begins, with the end of its left neighbour's.
+        let has_left = is_inside & vec4<bool>(share.has_left) & (there > vec4<u32>());
+        let of_left = select(vec4<u32>(), vec4<u32>(0xffffffffu) >> rest, has_left);
+        var index = places >> vec4<u32>(5u - output_log2_bits);
+        var bits = ((left >> rest) & of_left) | (words << shift);
+        var mask = of_left | (there << shift);
+        for (var k = 0u; k < select(1u, 2u, share.is_last); k += 1u) {
+            put_four(index, bits, mask);
+            // The word behind that one.
+            index += vec4<u32>(1u);
+            bits = words >> rest;
+            mask = select(vec4<u32>(), there >> rest, is_inside);
+        }
     }
 }
 
-// The word in which the invocation's own begins.
-fn word_of(share: Share, is_there: bool, place: u32, left: u32, own: u32) -> Put {
-    let shift = (place << output_log2_bits) & 31u;
-    let rest = (32u - shift) & 31u;
-    let has_left = share.has_left && shift > 0u;
-    let bits = select(0u, left >> rest, has_left) | (own << shift);
-    let mask = select(0u, 0xffffffffu >> rest, has_left) | (share.mask << shift);
-    return Put(is_there, place >> (5u - output_log2_bits), bits, mask);
-}
-
-// The word behind that one.
-fn word_behind(share: Share, is_there: bool, place: u32, own: u32) -> Put {
-    let shift = (place << output_log2_bits) & 31u;
-    let rest = (32u - shift) & 31u;
-    let mask = share.mask >> rest;
-    return Put(is_there && shift > 0u && mask > 0u, (place >> (5u - output_log2_bits)) + 1u, own >> rest, mask);
-}
-
-// Puts them. Words of which others have a part are all read before any is written, so that no read waits for a write.
-fn put_four(a: Put, b: Put, c: Put, d: Put) {
-    let old = vec4<u32>(shared_word(a), shared_word(b), shared_word(c), shared_word(d));
-    put_word(a, old.x);
-    put_word(b, old.y);
-    put_word(c, old.z);
-    put_word(d, old.w);
+// Puts the bits of masks into four words of memory. Those of which others have a part are all read before any is
+// written, so that no read waits for a write. In loops: SwiftShader takes gigabytes of memory to compile four lines.
+fn put_four(index: vec4<u32>, bits: vec4<u32>, mask: vec4<u32>) {
+    var old: vec4<u32>;
+    for (var k = 0u; k < 4u; k += 1u) {
+        old[k] = shared_word(index[k], mask[k]);
+    }
+    for (var k = 0u; k < 4u; k += 1u) {
+        put_word(index[k], old[k], bits[k], mask[k]);
+    }
 }

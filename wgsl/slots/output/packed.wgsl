@@ -40,28 +40,21 @@ fn put_bits(index: u32, bits: u32, mask: u32) {
     }
 }
 
-// Bits for a word of memory, if they are there.
-struct Put {
-    is_there: bool,
-    index: u32,
-    bits: u32,
-    mask: u32,
-}
-
-// What there is of a word that is shared.
-fn shared_word(x: Put) -> u32 {
-    if (!x.is_there || x.mask == 0xffffffffu) {
-        return 0u;
+// What there is of a word, if others have a part of it.
+fn shared_word(index: u32, mask: u32) -> u32 {
+    var old = 0u;
+    if (mask != 0xffffffffu && mask != 0u) {
+        old = output_unit(index);
     }
-    return output_unit(x.index);
+    return old;
 }
 
-// Puts the bits, where the word was read before, as `old`, if it is shared.
-fn put_word(x: Put, old: u32) {
-    if (x.is_there && x.mask == 0xffffffffu) {
-        put_whole_word(x.index, x.bits);
-    } else if (x.is_there) {
-        change_from(x.index, old, x.bits, x.mask);
+// Puts the bits of `mask`, where the word was read before, as `old`, if it is shared.
+fn put_word(index: u32, old: u32, bits: u32, mask: u32) {
+    if (mask == 0xffffffffu) {
+        put_whole_word(index, bits);
+    } else {
+        change_from(index, old, bits, mask);
     }
 }
 
