@@ -330,9 +330,8 @@ def test_no_pipeline_of_gpus_takes_gigabytes_to_compile(device: Device, kernel: 
     some = [key for key in one_of_each(keys, *names) if device.limits.float64 or ("element", "f64") not in key.slots]
     assert some
     # One process of these took 0.9 GB of memory at most.
-    code = f"import resource; resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30,) * 2); {worker.__name__}.main()"
     done = subprocess.run(
-        [sys.executable, "-c", f"import {worker.__name__}; {code}", device.summary],
+        [sys.executable, "-m", worker.__name__, device.summary, str(4 * 2**30)],
         cwd=Path(__file__).parent.parent,
         input="".join(f"{worker.to_line(key)}\n" for key in some),
         stdout=subprocess.DEVNULL,
@@ -340,6 +339,7 @@ def test_no_pipeline_of_gpus_takes_gigabytes_to_compile(device: Device, kernel: 
         text=True,
         errors="replace",
     )
+    assert worker.FAILED not in done.stderr, done.stderr
     compiled = done.stderr.count(worker.END)
     assert compiled == len(some), f"{some[compiled]}: {done.stderr[-500:]}"
     assert done.returncode == 0

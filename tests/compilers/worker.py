@@ -1,5 +1,7 @@
 """Compiles the pipelines that its standard input names, one a line, on a driver that tells standard error about each.
 
+Its arguments are the device's name and, if there is a limit, how many bytes of memory the process may have (Linux).
+
 Where Mesa is asked to dump the modules of SPIR-V that it gets, spirv-val checks them.
 """
 
@@ -53,6 +55,10 @@ def validate(folder: Path) -> None:
 
 def main() -> None:
     modules = os.environ.get("MESA_SPIRV_DUMP_PATH")
+    if sys.argv[2:]:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[2]), int(sys.argv[2])))
     device = Device(sys.argv[1])
     for line in sys.stdin:
         key = from_line(line)
