@@ -150,6 +150,7 @@ def test_reasons(tmp_path: Path) -> None:
 
 def test_comments_are_no_part_of_a_version() -> None:
     assert digest("// A sum.\nlet a = 1u; // one\n") == digest("\nlet a = 1u;\n// The sum.\n")
+    assert digest('#import "lib/params.wgsl"\nlet a = 1u;') == digest("let a = 1u;\n#import <run>\n")
     assert digest("let a = 1u;") != digest("let a = 2u;")
 
 

@@ -20,8 +20,11 @@ PATH = Path(__file__).with_name("results.json")
 
 
 def digest(text: str) -> str:
-    """Return the first digits of the SHA-256 of a shader file's code: without comments and the space around lines."""
-    lines = (re.sub(r"//.*", "", line).strip() for line in text.splitlines())
+    """Return the first digits of the SHA-256 of a shader file's code.
+
+    Comments, imports and the space around lines do not count: no alteration is of them.
+    """
+    lines = (re.sub(r"//.*|#import.*", "", line).strip() for line in text.splitlines())
     return hashlib.sha256("\n".join(filter(None, lines)).encode()).hexdigest()[:8]
 
 
