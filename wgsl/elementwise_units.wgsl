@@ -11,9 +11,6 @@
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-
-override input_log2_bits: u32 = 5u;
-
 #import <function>
 
 override units: u32 = 4u;

@@ -14,7 +14,6 @@
 #import "lib/params.wgsl"
 #import <input>
 #import <output>
-#import "lib/memory/input_bits.wgsl"
 #import <element>
 #import "lib/order/order.wgsl"
 #import "lib/order/exceptional.wgsl"

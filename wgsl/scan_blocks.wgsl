@@ -21,8 +21,6 @@
 #import "lib/order/run.wgsl"
 #import "lib/order/run_reach.wgsl"
 #import "lib/order/run_slices.wgsl"
-#import "lib/order/two_steps.wgsl"
-#import "lib/memory/input_bits.wgsl"
 #import <stage>
 #import <units>
 #import "lib/order/left_fold.wgsl"

@@ -27,7 +27,6 @@
 #import "lib/order/bounds.wgsl"
 #import "lib/lookback/records.wgsl"
 #import "lib/lookback/withheld.wgsl"
-#import "lib/lookback/waiting.wgsl"
 #import "lib/lookback/tile.wgsl"
 #import "lib/lookback/span.wgsl"
 #import "lib/lookback/spans.wgsl"

@@ -1,7 +1,7 @@
 // Scans slices that are side by side in memory, or windows of whole tiles, in one pass: a workgroup takes a part of a
 // tile of a strip, a stretch of rows, and looks back for what comes before it, column by column.
 //
-// For GPUs, where a few columns make too few strips for scan_strips. lib/strips/shape.wgsl has what a strip is. A
+// For GPUs, where a few columns make too few strips for scan_strips. lib/strips/stretch.wgsl has what a strip is. A
 // workgroup posts the totals of its blocks, which depend on its elements alone, before it waits. Then it folds those
 // of its tile, of its span and of the spans before, left to right as the canonical order has it. Of integers, whose
 // order is free, a part is a tile. Who waits in vain leaves the part to scan_tiles, and of floats the columns, as with
@@ -18,7 +18,6 @@
 // last word of each; of floats 120 to 2500 bytes for each tile of a slice.
 
 #import "lib/params.wgsl"
-#import "lib/strips/shape.wgsl"
 #import <input>
 #import <output>
 #import <element>
@@ -31,9 +30,7 @@
 #import "lib/tiles/state.wgsl"
 #import "lib/lookback/words.wgsl"
 #import "lib/lookback/withheld.wgsl"
-#import "lib/lookback/waiting.wgsl"
 #import <cells>
-#import "lib/strips/cell_parts.wgsl"
 #import "lib/strips/column.wgsl"
 #import "lib/strips/stretch.wgsl"
 #import "lib/strips/posts.wgsl"

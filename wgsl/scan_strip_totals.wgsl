@@ -2,7 +2,7 @@
 // exceptional: a workgroup a tile of a strip. Of strips of which scan_strip_lookback has left a column; others take no
 // time.
 //
-// For GPUs, where a few columns make too few strips for scan_strips. lib/strips/shape.wgsl has what a strip is.
+// For GPUs, where a few columns make too few strips for scan_strips. lib/strips/stretch.wgsl has what a strip is.
 // Grid: a workgroup of 256 for each tile of each strip; the strips of a tile follow each other.
 // Bindings: 0 params, 1 input, 2 output (not written), 3 state: which columns are left; writes 8 words for each tile
 // of a slice, or 12 where an accumulator has two.
@@ -11,7 +11,6 @@
 // written for each tile of a slice.
 
 #import "lib/params.wgsl"
-#import "lib/strips/shape.wgsl"
 #import <input>
 #import <output>
 #import <element>

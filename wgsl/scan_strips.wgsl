@@ -11,7 +11,6 @@
 // last word of each.
 
 #import "lib/params.wgsl"
-#import "lib/strips/shape.wgsl"
 #import <input>
 #import <output>
 #import <element>
@@ -24,7 +23,60 @@
 #import <cells>
 #import "lib/strips/column.wgsl"
 #import "lib/strips/stretch.wgsl"
-#import "lib/strips/suspects.wgsl"
+
+// Of each column 1 + the first tile that is exceptional.
+var<workgroup> suspects: array<atomic<u32>, 32>;
+const NO_SUSPECT = 0xffffffffu;
+
+fn begin_column(slice: u32) -> Column {
+    var x: Column;
+    x.slice = slice;
+    x.carry = fresh_carry();
+    if (params.first > 0u) {
+        x.carry = fetch_carry(min(slice, params.count - 1u), flags_before(params.first >> TILE_SHIFT));
+    }
+    x.before = x.carry.last;
+    return x;
+}
+
+fn begin_suspect(suspect: u32, slice: u32) {
+    var known = 0u;
+    if (EXCEPTIONS && params.first > 0u) {
+        known = state_word(column_word(min(slice, params.count - 1u), SUSPECT));
+    }
+    atomicStore(&suspects[suspect], select(known, NO_SUSPECT, known == 0u));
+}
+
+// Says whether the tile is exceptional, which all runs do before a barrier.
+fn suspect_tile(suspect: u32, tile: u32, x: ptr<function, Column>) {
+    if (is_excessive((*x).excess)) {
+        atomicMin(&suspects[suspect], tile + 1u);
+    }
+}
+
+// Goes on to the next tile. `is_keeper`: the invocation has the tile's last run.
+fn close_tile(suspect: u32, tile: u32, is_keeper: bool, x: ptr<function, Column>) {
+    if (EXCEPTIONS && is_keeper && tile > 0u && (*x).slice < params.count) {
+        if (atomicLoad(&suspects[suspect]) == tile + 1u) {
+            keep_suspect_carry((*x).slice, (*x).carry);
+        }
+    }
+    (*x).carry = carry_on((*x).carry, (*x).p, (*x).r[15]);
+    (*x).excess = 0u;
+}
+
+fn end_column(suspect: u32, x: ptr<function, Column>) {
+    if ((*x).slice >= params.count) {
+        return;
+    }
+    let found = atomicLoad(&suspects[suspect]);
+    if (EXCEPTIONS) {
+        set_state_word(column_word((*x).slice, SUSPECT), select(found, 0u, found == NO_SUSPECT));
+    }
+    if (params.suspend == 1u && (!EXCEPTIONS || found == NO_SUSPECT)) {
+        keep_carry((*x).slice, (*x).carry);
+    }
+}
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {

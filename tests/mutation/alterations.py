@@ -104,10 +104,9 @@ _FUNCTIONS = {
 }
 _CONDITION_OF = {"append": 0, "select": 2}
 """Functions that choose, and which argument decides."""
-_CHECKS = {"link": "combine", "take": "combine", "fold": "combine", "checked": "", "normal": ""}
+_CHECKS = {"link": "combine", "fold": "combine", "checked": "", "normal": ""}
 """Functions that look after what is out of range (lib/order/exceptional.wgsl), and what does the same without."""
 _CHECKED = {
-    "admitted": (1,),
     "reach": (0,),
     "smaller": (0, 1),
     "larger": (0, 1),

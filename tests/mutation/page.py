@@ -82,9 +82,9 @@ def _lines(results: Results, reasons: Mapping[Key, Reason]) -> Iterator[str]:
         if classes[kind]:
             yield f"| {kind} | {what} | {classes[kind]} |"
     yield from ("", "## By shader", "")
-    yield "The version is the beginning of the SHA-256 of the code that was altered, without comments and imports. Files"
-    yield "without anything to alter are left out. A file whose code has changed since is tried again by the next `make"
-    yield "mutation`; `make mutation MUTATION_ARGS=--page` names such files."
+    yield "The version is the beginning of the SHA-256 of the code that was altered, without comments and imports."
+    yield "Files without anything to alter are left out. A file whose code has changed since is tried again by the next"
+    yield "`make mutation`; `make mutation MUTATION_ARGS=--page` names such files."
     yield ""
     yield "| file | version | alterations | noticed by results | by time-out or crash | do not compile | survive |"
     yield "|---|---|--:|--:|--:|--:|--:|"

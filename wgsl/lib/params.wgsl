@@ -43,6 +43,9 @@ fn workgroup_number(id: vec3<u32>) -> u32 {
 // Whether there is at most one dimension. A constant, because software drivers walk the loop below in any case.
 override flat: bool = false;
 
+// The width of the input's elements: 3, 4, 5 or 6 for 8, 16, 32 or 64 bits.
+override input_log2_bits: u32 = 5u;
+
 struct Place {
     input: u32,
     output: u32,

@@ -1,6 +1,5 @@
 // Integers of 8 to 64 bits as they lie in four words. Signed and unsigned agree. Needs <input> and <output>.
 
-#import "lib/memory/input_bits.wgsl"
 #import "lib/arithmetic/int64.wgsl"
 
 override product: bool = false;

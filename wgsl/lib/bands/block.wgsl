@@ -81,7 +81,7 @@ fn open_window(column: u32) {
         return;
     }
     let tile = params.first >> TILE_SHIFT;
-    let carry = fetch_carry(column, tile % FANOUT, tile >= FANOUT);
+    let carry = fetch_carry(column, flags_before(tile));
     keep(column, PREFIX, base_of(carry));
     keep(column, LAST, carry.last);
 }
@@ -97,7 +97,7 @@ fn close_block(i: u32, count: u32, is_last: bool, column: u32) {
     var carry = fresh_carry();
     var suspect = 0u;
     if (tile > 0u) {
-        carry = fetch_carry(column, tile % FANOUT, tile >= FANOUT);
+        carry = fetch_carry(column, flags_before(tile));
         suspect = state_word(column_word(column, SUSPECT));
     }
     if ((ends || is_last) && suspect == 0u) {

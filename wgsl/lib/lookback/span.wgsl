@@ -1,5 +1,4 @@
-// How a workgroup of scan_lookback learns of the tiles of its span. Needs lib/lookback/tile.wgsl and
-// lib/lookback/waiting.wgsl.
+// How a workgroup of scan_lookback learns of the tiles of its span. Needs lib/lookback/tile.wgsl.
 
 // What the window begins with.
 var<workgroup> start: Carry;

@@ -1,6 +1,5 @@
 // What a workgroup of scan_lookback does before it waits for others: it measures its tile, and posts its total.
-// Needs lib/lookback/records.wgsl, lib/lookback/waiting.wgsl, lib/lookback/withheld.wgsl, lib/order/classes.wgsl and
-// <tile>.
+// Needs lib/lookback/records.wgsl, lib/lookback/withheld.wgsl, lib/order/classes.wgsl and <tile>.
 
 var<workgroup> largest: atomic<u32>;
 var<workgroup> largest_r: atomic<u32>;
@@ -63,9 +62,7 @@ fn measure_tile(lane: u32, count: u32) {
         atomicXor(&class_xor, class_word & IS_NEGATIVE);
     }
     if (!product && lane == 0u) {
-        // h and p are sums of up to 16 and 256 runs' totals, and results of three such values.
-        let beyond_r = (atomicLoad(&largest_r) >> EXPONENT_SHIFT) + 10u;
-        atomicStore(&largest, min(beyond_r << EXPONENT_SHIFT, INFINITE));
+        atomicStore(&largest, largest_of_sum(atomicLoad(&largest_r)));
     }
     workgroupBarrier();
 }

@@ -1,5 +1,6 @@
 // Words that workgroups hand to each other behind what lib/tiles/state.wgsl has, all 0 before: how a value is posted,
-// so that another sees all of it or that something is missing. Needs lib/tiles/state.wgsl.
+// so that another sees all of it or that something is missing, and how long one waits for it. Needs
+// lib/tiles/state.wgsl.
 
 // WGSL's atomics order nothing but themselves. So every word of a value carries 16 bits and a mark that says that this
 // word was written; the words are 0 before.
@@ -51,4 +52,25 @@ const HALVES = 2u * WORDS;
 // As many spans as the tiles of a window can lie in.
 fn spans_of_slice() -> u32 {
     return (params.tiles + 2u * FANOUT - 2u) / FANOUT;
+}
+
+// A workgroup waits for so many looks, and then it gives up: no GPU promises that the others ever run.
+
+// How many times to look for what others post before the tile, or part of one, is left. At 0
+// scan_lookback does not look at all.
+override patience: u32 = 4000u;
+
+// Whether anything was not there at the last look.
+var<workgroup> missing: atomic<u32>;
+
+fn note_missing() {
+    atomicStore(&missing, 1u);
+}
+
+fn forget_missing() {
+    atomicStore(&missing, 0u);
+}
+
+fn is_missing() -> bool {
+    return atomicLoad(&missing) == 1u;
 }

@@ -1,7 +1,5 @@
 // An element's bit pattern, zero-extended to 64 bits (low word first).
 
-#import "lib/memory/input_bits.wgsl"
-
 fn load_bits(element: u32) -> vec2<u32> {
     if (input_log2_bits == 6u) {
         return vec2<u32>(input_word(2u * element), input_word(2u * element + 1u));

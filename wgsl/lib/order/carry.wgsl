@@ -8,6 +8,22 @@ struct Carry {
     has_s: bool,
 }
 
+// The flags of a carry: `tiles` and `has_s` as a word.
+const HAS_S = 0x100u;
+
+fn carry_flags(carry: Carry) -> u32 {
+    return carry.tiles | select(0u, HAS_S, carry.has_s);
+}
+
+// Before tile `tile` of a slice, with no exceptional tile before it.
+fn flags_before(tile: u32) -> u32 {
+    return (tile % FANOUT) | select(0u, HAS_S, tile >= FANOUT);
+}
+
+fn carry_of(s: Accumulator, c: Accumulator, last: Accumulator, flags: u32) -> Carry {
+    return Carry(s, c, last, flags & 0xffu, (flags & HAS_S) != 0u);
+}
+
 fn fresh_carry() -> Carry {
     return Carry(identity(), identity(), identity(), 0u, false);
 }

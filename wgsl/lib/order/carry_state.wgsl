@@ -2,17 +2,15 @@
 
 #import "lib/memory/accumulators.wgsl"
 
-// Words of a slice: three accumulators of up to two words, tiles and has_s, and one without use.
+// Words of a slice: three accumulators of up to two words, flags, and one without use.
 const CARRY_WORDS = 8u;
 
 fn load_carry(word: u32) -> Carry {
-    let tiles = state_word(word + 6u);
-    return Carry(
+    return carry_of(
         get_accumulator(word, 1u),
         get_accumulator(word + 2u, 1u),
         get_accumulator(word + 4u, 1u),
-        tiles & 0xffu,
-        (tiles & 0x100u) != 0u,
+        state_word(word + 6u),
     );
 }
 
@@ -20,5 +18,5 @@ fn store_carry(word: u32, carry: Carry) {
     put_accumulator(word, 1u, carry.s);
     put_accumulator(word + 2u, 1u, carry.c);
     put_accumulator(word + 4u, 1u, carry.last);
-    set_state_word(word + 6u, carry.tiles | select(0u, 0x100u, carry.has_s));
+    set_state_word(word + 6u, carry_flags(carry));
 }

@@ -7,7 +7,7 @@
 // their signs, upper words are ordered as the numbers are, so that all comparisons here are of integers: devices that
 // flush subnormal numbers, or whose compilers assume that there is no NaN, decide alike.
 //
-// Used in this order: `checked`, `link` and `take` are steps of the canonical order, which mark what is out of range;
+// Used in this order: `checked` and `link` are steps of the canonical order, which mark what is out of range;
 // `excess` and `is_excessive` tell whether a tile has such a value; `fold`, or its halves `operand` and `settled`, are
 // the steps of the left fold by which an exceptional tile is done again; `class_of` (lib/order/absorbing.wgsl) is for
 // tiles behind a NaN, an infinity or a product's zero.
@@ -80,23 +80,6 @@ fn checked(a: Accumulator) -> Accumulator {
 // Two checked values combined, and the result checked.
 fn link(a: Accumulator, b: Accumulator) -> Accumulator {
     return checked(combine(a, b));
-}
-
-// The same where b is an element that was not checked: a tiny element makes NaN too.
-fn take(a: Accumulator, b: Accumulator) -> Accumulator {
-    return admitted(b, combine(a, b));
-}
-
-// The result of a step that took in an element, where neither was checked.
-fn admitted(element: Accumulator, result: Accumulator) -> Accumulator {
-    if (EXCEPTIONS && product) {
-        var smallest = magnitude(result);
-        if (SMALL_ELEMENTS) {
-            smallest = min(smallest, magnitude(element));
-        }
-        return select(result, not_a_number(), smallest < least);
-    }
-    return result;
 }
 
 // A value as left folds have it: of a product, all up to the smallest normal number is a zero of the value's sign.

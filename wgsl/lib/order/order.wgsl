@@ -5,7 +5,6 @@ const FANOUT = 16u;
 const RUN_SHIFT = 4u;      // 16 elements
 const BLOCK_SHIFT = 8u;    // 256
 const TILE_SHIFT = 12u;    // 4096
-const SPAN_SHIFT = 16u;    // 65,536
 const TILE = 4096u;
 
 // Returns a combined with b if a is present, else b. Operands are checked, and so is the result.
@@ -14,4 +13,13 @@ fn append(present: bool, a: Accumulator, b: Accumulator) -> Accumulator {
         return link(a, b);
     }
     return b;
+}
+
+// Two steps of Hillis-Steele at once, of `stride` and of twice as much, for run `j` of its block: one barrier, not two.
+// `own` is what the run has, and the others what the runs have that are `stride`, and two and three times as much,
+// before it; without meaning where there are none.
+fn two_steps(
+    j: u32, stride: u32, own: Accumulator, near: Accumulator, far: Accumulator, farther: Accumulator,
+) -> Accumulator {
+    return append(j >= 2u * stride, append(j >= 3u * stride, farther, far), append(j >= stride, near, own));
 }

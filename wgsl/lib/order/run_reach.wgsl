@@ -63,6 +63,12 @@ fn largest_of_extent(all: Extent) -> u32 {
     return select(all.largest, max(all.largest, INFINITE), all.value < SMALL);
 }
 
+// What no result of a sum's tile is larger than, by the largest r in magnitude: h and p are sums of up to 16 and 256
+// runs' totals, and results are of three such values.
+fn largest_of_sum(largest_r: u32) -> u32 {
+    return min(((largest_r >> EXPONENT_SHIFT) + 10u) << EXPONENT_SHIFT, INFINITE);
+}
+
 fn reach_of_run(items: Run, r: Run) -> Reach {
     var found = unreached();
     found = reach(found, items[0], r[0]);

@@ -5,7 +5,7 @@
 #import "lib/memory/accumulators.wgsl"
 
 const SUSPECT = 0u;        // 1 + the first tile that is exceptional, 0 where there is none
-const TILES = 1u;          // the carry's tiles and has_s, once that tile is behind
+const FLAGS = 1u;          // the carry's, once that tile is behind
 // Accumulators, of two words each.
 const BEFORE_TILE = 0u;    // the carry's three: s, c and the last result
 
@@ -21,14 +21,9 @@ fn keep(column: u32, number: u32, value: Accumulator) {
     put_accumulator(column_word(column, 2u * number + 2u), params.count, value);
 }
 
-// A carry's tiles and has_s as a word.
-fn carry_tiles(carry: Carry) -> u32 {
-    return carry.tiles | select(0u, 0x100u, carry.has_s);
-}
-
-fn fetch_carry(column: u32, tiles: u32, has_s: bool) -> Carry {
-    return Carry(
-        fetch(column, BEFORE_TILE), fetch(column, BEFORE_TILE + 1u), fetch(column, BEFORE_TILE + 2u), tiles, has_s,
+fn fetch_carry(column: u32, flags: u32) -> Carry {
+    return carry_of(
+        fetch(column, BEFORE_TILE), fetch(column, BEFORE_TILE + 1u), fetch(column, BEFORE_TILE + 2u), flags,
     );
 }
 
@@ -38,8 +33,8 @@ fn keep_carry(column: u32, carry: Carry) {
     keep(column, BEFORE_TILE + 2u, carry.last);
 }
 
-// The same with its tiles, where it does not go by the column's place how many they are.
+// The same with its flags, where it does not go by the column's place how many they are.
 fn keep_suspect_carry(column: u32, carry: Carry) {
     keep_carry(column, carry);
-    set_state_word(column_word(column, TILES), carry_tiles(carry));
+    set_state_word(column_word(column, FLAGS), carry_flags(carry));
 }

@@ -1,7 +1,6 @@
 // One column of an invocation in a strip: its run of each stretch of rows, and what the next stretch begins with.
 // Needs <cells>, lib/order/run.wgsl and lib/order/run_reach.wgsl.
 
-#import "lib/order/two_steps.wgsl"
 
 struct Column {
     slice: u32,

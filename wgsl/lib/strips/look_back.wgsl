@@ -1,7 +1,7 @@
 // How a workgroup of scan_strip_lookback learns of the blocks and tiles before its part: the invocations share the
 // words to look at, and the first WIDTH of them fold a column each, left to right. What others need is posted before
-// anything further is waited for. Needs lib/strips/part.wgsl, lib/strips/posts.wgsl,
-// lib/strips/column.wgsl, lib/lookback/waiting.wgsl and lib/lookback/withheld.wgsl.
+// anything further is waited for. Needs lib/strips/part.wgsl, lib/strips/posts.wgsl, lib/strips/column.wgsl,
+// lib/lookback/words.wgsl and lib/lookback/withheld.wgsl.
 
 // What was found of each column: the blocks or tiles before, up to 15 in their order; or spans, the nearest first.
 var<workgroup> found: array<Accumulator, 256>;

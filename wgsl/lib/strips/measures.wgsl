@@ -67,9 +67,7 @@ fn leave_record(column: u32, tile: u32, lead: Lead, x: ptr<function, Column>) {
     set_tile_accumulator(slice, tile, TILE_H, lead.h);
     set_tile_accumulator(slice, tile, TILE_R, (*x).r[15]);
     let r = atomicLoad(&largest_r[column]);
-    // h and p are sums of up to 16 and 256 runs' totals, and results of three such values.
-    let of_sum = min(((r >> EXPONENT_SHIFT) + 10u) << EXPONENT_SHIFT, INFINITE);
-    set_state_word(word + TILE_LARGEST, select(of_sum, atomicLoad(&largest[column]), product));
+    set_state_word(word + TILE_LARGEST, select(largest_of_sum(r), atomicLoad(&largest[column]), product));
     set_state_word(word + TILE_LARGEST_R, r);
     let class_word = atomicLoad(&class_or[column]) & ~IS_NEGATIVE;
     set_state_word(word + TILE_CLASS, class_word | atomicLoad(&class_xor[column]));

@@ -1,5 +1,5 @@
 // The part of a strip that a workgroup of scan_strip_lookback takes, a stretch of rows, and what the window begins
-// with. Needs <cells>, lib/strips/shape.wgsl, lib/strips/cell_parts.wgsl, lib/memory/state_atomic.wgsl and
+// with. Needs <cells>, lib/strips/stretch.wgsl, lib/memory/state_atomic.wgsl, lib/memory/accumulators.wgsl and
 // lib/tiles/state.wgsl.
 
 // Columns of a strip.
@@ -11,10 +11,9 @@ var<workgroup> s_of: array<Accumulator, 16>;
 var<workgroup> c_of: array<Accumulator, 16>;
 var<workgroup> p_of: array<Accumulator, 16>;
 var<workgroup> last_of: array<Accumulator, 16>;
-// How many tiles the first column's span has before the window, and HAS_SPANS if there are spans.
+// The flags of the carry that the first column has before the window.
 var<workgroup> start: u32;
-const HAS_SPANS = 0x100u;
-const CARRY_FLAGS = 6u; // word of a carry
+const FLAGS = 6u; // word of a carry
 
 struct Part {
     strip: u32,
@@ -35,7 +34,7 @@ fn part_of(strip: u32, number: u32, begin: u32) -> Part {
     let tile = number / parts;
     let tiles = (begin & 0xffu) + tile; // of the window's first span on
     let before = select(tiles % FANOUT, tile, tiles < FANOUT);
-    let has_s = tiles >= FANOUT || (begin & HAS_SPANS) != 0u;
+    let has_s = tiles >= FANOUT || (begin & HAS_S) != 0u;
     return Part(
         strip, number, number % parts, tile, tiles / FANOUT, before, (number + 1u) % parts == 0u,
         tiles % FANOUT == FANOUT - 1u, tiles % FANOUT > before, tiles % FANOUT > 0u, has_s,
@@ -56,26 +55,45 @@ fn leave_column(slice: u32, why: u32) {
     }
 }
 
+fn bits_of_part(part: u32) -> u32 {
+    return part << output_log2_bits;
+}
+
+// Stores the accumulators of a cell's slices, the first at `word`, the others `apart` words from each other. Of integers
+// that are combined as they lie, a cell has those of a word; bits above an integer's own are without meaning there, as
+// sums and products carry none down.
+fn put_parts(slice: u32, word: u32, apart: u32, value: Accumulator) {
+    put_accumulator(word, 1u, value);
+    for (var part = 1u; part < parts_of(slice); part += 1u) {
+        set_state_word(word + part * apart, to_words(value).x >> bits_of_part(part));
+    }
+}
+
+// The same of what they begin with.
+fn get_parts(slice: u32, word: u32) -> Accumulator {
+    var words = to_words(get_accumulator(word, 1u));
+    for (var part = 1u; part < parts_of(slice); part += 1u) {
+        let above = 0xffffffffu << bits_of_part(part);
+        words.x = (words.x & ~above) | (state_word(word + part * SLICE_WORDS) << bits_of_part(part));
+    }
+    return of_words(words);
+}
+
 // Reads what the window begins with, by an invocation for each column. Returns `start`. All invocations call it.
 fn begin_columns(lane: u32, strip: u32) -> u32 {
     let slice = slice_of_column(strip, lane % WIDTH);
     var carry = fresh_carry();
     if (params.resume == 1u && lane < WIDTH && slice < params.count) {
         let word = carry_before_word(slice);
-        let flags = state_word(word + CARRY_FLAGS);
-        carry = Carry(
-            get_parts(slice, word, SLICE_WORDS),
-            get_parts(slice, word + 2u, SLICE_WORDS),
-            get_parts(slice, word + 4u, SLICE_WORDS),
-            flags & 0xffu,
-            (flags & HAS_SPANS) != 0u,
+        carry = carry_of(
+            get_parts(slice, word), get_parts(slice, word + 2u), get_parts(slice, word + 4u), state_word(word + FLAGS),
         );
     }
     if (EXACT) {
         // The order is free, so that all that comes before counts as spans.
         carry = Carry(base_of(carry), identity(), carry.last, 0u, params.resume == 1u);
     }
-    let flags = carry.tiles | select(0u, HAS_SPANS, carry.has_s);
+    let flags = carry_flags(carry);
     if (lane == 0u) {
         start = flags;
     }
@@ -99,7 +117,6 @@ fn store_cell_carry(slice: u32, carry: Carry) {
     put_parts(slice, word + 2u, SLICE_WORDS, carry.c);
     put_parts(slice, word + 4u, SLICE_WORDS, carry.last);
     for (var part = 0u; part < parts_of(slice); part += 1u) {
-        let flags = carry.tiles | select(0u, HAS_SPANS, carry.has_s);
-        set_state_word(word + part * SLICE_WORDS + CARRY_FLAGS, flags);
+        set_state_word(word + part * SLICE_WORDS + FLAGS, carry_flags(carry));
     }
 }

@@ -36,7 +36,7 @@ fn fold_span(lane: u32, at: Part) {
 // whether that is there.
 fn fold_spans(column: u32, span: u32, reach: u32) -> bool {
     var s = s_of[column];
-    var present = (start & HAS_SPANS) != 0u;
+    var present = (start & HAS_S) != 0u;
     var back = 1u;
     for (; back <= span; back += 1u) {
         if (back > reach) {

@@ -1,5 +1,5 @@
 // Where the elements of strips are that go through workgroup memory, a turn of rows at a time: rows of a few columns,
-// without a gap between columns or rows. Needs lib/strips/shape.wgsl and <cells>.
+// without a gap between columns or rows. Needs lib/strips/stretch.wgsl and <cells>.
 
 #import "lib/tiles/turn_stage.wgsl"
 #import "lib/strips/runs.wgsl"

@@ -1,5 +1,14 @@
-// A stretch of rows in a strip: what an invocation does with its runs of both columns, and all of them together.
-// Needs <cells> and lib/strips/column.wgsl.
+// A stretch of rows in a strip: how the 256 invocations of a workgroup share it, and what one does with its runs of
+// both columns. Needs <cells> and lib/strips/column.wgsl.
+
+// Invocations beside each other; those below each have the next run.
+override lanes: u32 = 16u;
+// Columns of an invocation: 1 or 2; of the integers of a word as one.
+override columns: u32 = 1u;
+const LANES = 256u;
+// Of a stretch: its blocks, and its rows.
+override BLOCKS: u32 = 16u / lanes;
+override ROWS: u32 = 256u * BLOCKS;
 
 // Where an invocation's columns begin: the first, and how far from it the second is, if there is one.
 struct Pair {

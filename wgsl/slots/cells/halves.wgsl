@@ -1,7 +1,6 @@
 // Slot <cells>: of a row, an invocation in a strip has a word: two adjacent columns of 16 bits.
 // Needs <input>, <output> and <element>.
 
-#import "lib/memory/input_bits.wgsl"
 #import "lib/strips/cell_rows.wgsl"
 #import "lib/strips/halves_of_cell.wgsl"
 

@@ -2,7 +2,6 @@
 // other, which are columns of 32 bits or words of 8 or 16 bits, integers that are combined as they lie.
 // Needs <input>, <output> and <element>.
 
-#import "lib/memory/input_bits.wgsl"
 #import "lib/strips/cell_rows.wgsl"
 
 // Those of a word, or the one of 64 bits.

@@ -1,7 +1,6 @@
 // Slot <cells>: the same as slots/cells/staged.wgsl of columns of 64 bits, of which an invocation has one.
 // Needs <input>, <output>, <element> and lib/strips/stretch.wgsl.
 
-#import "lib/memory/input_bits.wgsl"
 #import "lib/strips/staged.wgsl"
 
 const SHELF = 256u;

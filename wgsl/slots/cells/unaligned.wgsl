@@ -1,7 +1,6 @@
 // Slot <cells>: of a row, an invocation in a strip has the integers of a word, which may begin anywhere in memory.
 // Needs <input>, <output> and <element>.
 
-#import "lib/memory/input_bits.wgsl"
 #import "lib/strips/unaligned_rows.wgsl"
 
 fn slice_of(strip: u32, beside: u32, which: u32) -> u32 {

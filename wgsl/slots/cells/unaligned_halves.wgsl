@@ -1,7 +1,6 @@
 // Slot <cells>: of a row, an invocation in a strip has two adjacent columns of 16 bits, which may begin anywhere in
 // memory. Needs <input>, <output> and <element>.
 
-#import "lib/memory/input_bits.wgsl"
 #import "lib/strips/unaligned_rows.wgsl"
 #import "lib/strips/halves_of_cell.wgsl"
 

@@ -2,7 +2,6 @@
 // each other: a column of 32 bits each, or those of a word of 8 or 16 bits, integers that are combined as they lie.
 // Needs <input>, <output> and <element>.
 
-#import "lib/memory/input_bits.wgsl"
 #import "lib/strips/cell_rows.wgsl"
 
 override slices_of_cell: u32 = 32u >> output_log2_bits;

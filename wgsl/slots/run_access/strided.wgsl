@@ -1,6 +1,5 @@
 // Slot <run_access>: a run of elements at any stride.
 
-#import "lib/memory/store.wgsl"
 
 // The `count` elements (1 to 16) from `place` on; what follows them is without meaning.
 fn load_run(place: u32, stride: u32, count: u32) -> Run {
@@ -23,6 +22,10 @@ fn load_run(place: u32, stride: u32, count: u32) -> Run {
         load(place + min(14u, last) * stride),
         load(place + min(15u, last) * stride),
     );
+}
+
+fn store(element: u32, value: Accumulator) {
+    store_bits(element, encode(value));
 }
 
 // Stores the first `count` members.

@@ -19,8 +19,7 @@ fn first_element(slice: u32) -> u32 {
 fn progress_before(slice: u32, k: u32) -> Progress {
     var progress = begin_slice();
     if (params.first + k > 0u) {
-        let tiles = state_word(column_word(slice, TILES));
-        begin_tile(&progress, fetch_carry(slice, tiles & 0xffu, (tiles & 0x100u) != 0u));
+        begin_tile(&progress, fetch_carry(slice, state_word(column_word(slice, FLAGS))));
     }
     return progress;
 }

@@ -4,7 +4,6 @@
 
 #import "lib/tiles/fold.wgsl"
 #import "lib/tiles/fold_blocks.wgsl"
-#import "lib/memory/store.wgsl"
 #import "lib/tiles/turn_stage.wgsl"
 #import "lib/tiles/turn_words.wgsl"
 
