@@ -17,6 +17,7 @@ import dmlgpu
 from dmlgpu.bench.rows import shape_text
 from dmlgpu.dtypes import by_name
 from dmlgpu.planning.explain import Explanation
+from dmlgpu.planning.ledger import SECTOR_BYTES
 from dmlgpu.planning.profiles import PROFILES
 
 SHAPES: Sequence[tuple[tuple[int, ...], int]] = (
@@ -37,7 +38,6 @@ TYPES = ("float32", "float16", "uint8", "int64")
 MOST_TRAFFIC, MOST_DISPATCHES, MOST_SECTORS = 1.02, 3, 1.1
 MANY_BYTES = 16 * 2**20
 """Of elements: from as many on, there is enough to keep all processors busy."""
-SECTOR_BYTES = 32
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from dmlgpu.planning import scan
 from dmlgpu.planning.columns import Columns
 from dmlgpu.planning.dispatch import Plan
 from dmlgpu.planning.plan import plan_problem
+from dmlgpu.planning.policy import SoftwarePolicy
 from dmlgpu.planning.problem import ScanProblem
-from dmlgpu.planning.software import SoftwarePolicy
 from dmlgpu.planning.windows import Limits
 
 ENOUGH = 1.3

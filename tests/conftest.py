@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 from hypothesis import settings
@@ -16,7 +16,6 @@ from hypothesis import settings
 from dmlgpu.cli import console
 from dmlgpu.runtime import device as device_module
 from dmlgpu.runtime.device import Device, default_device
-from dmlgpu.runtime.wgpu_private import DEFAULT_LIMITS
 
 # What this machine's user has measured by `dmlgpu tune` changes no test.
 os.environ["DMLGPU_TUNING"] = "off"
@@ -34,6 +33,27 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for _name in ("SIGHUP", "SIGQUIT", "SIGTERM"):
     if hasattr(signal, _name):
         signal.signal(getattr(signal, _name), signal.SIG_DFL)
+
+DEFAULT_LIMITS: Mapping[str, int] = {
+    "max-bind-groups": 4,
+    "max-bindings-per-bind-group": 1000,
+    "max-buffer-size": 256 * 2**20,
+    "max-compute-invocations-per-workgroup": 256,
+    "max-compute-workgroup-size-x": 256,
+    "max-compute-workgroup-size-y": 256,
+    "max-compute-workgroup-size-z": 64,
+    "max-compute-workgroup-storage-size": 16_384,
+    "max-compute-workgroups-per-dimension": 65_535,
+    "max-dynamic-storage-buffers-per-pipeline-layout": 4,
+    "max-dynamic-uniform-buffers-per-pipeline-layout": 8,
+    "max-storage-buffer-binding-size": 128 * 2**20,
+    "max-storage-buffers-per-shader-stage": 8,
+    "max-uniform-buffer-binding-size": 65_536,
+    "max-uniform-buffers-per-shader-stage": 12,
+    "min-storage-buffer-offset-alignment": 256,
+    "min-uniform-buffer-offset-alignment": 256,
+}
+"""WebGPU's default limits, as far as compute shaders go (WebGPU specification, section 3.6.2)."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,22 +14,16 @@ from dmlgpu.layout import Layout
 from dmlgpu.planning.dispatch import Pass, Plan
 from dmlgpu.planning.kernels import LOOKBACK_HEADER_WORDS, tile_slice_words
 from dmlgpu.planning.problem import (
+    MODES,
     Operator,
     Precision,
-    RoundingMode,
     ScanOptions,
     convert_problem,
     round_problem,
     scan_problem,
 )
-from dmlgpu.planning.windows import SPAN, TILE, Limits, SoftwareTraits
+from dmlgpu.planning.windows import SPAN, SPAN_TILES, TILE, Limits, SoftwareTraits
 from dmlgpu.runtime.device import Device
-
-MODES = {
-    "half_even": RoundingMode.HALF_EVEN,
-    "toward_zero": RoundingMode.TOWARD_ZERO,
-    "half_away": RoundingMode.HALF_AWAY,
-}
 
 
 def changed(limits: Limits, **changes: Any) -> Limits:
@@ -122,7 +116,7 @@ def run_without(posts: Posts, device: Device, plan: Plan, source: Any, target: A
     executor.run(Plan((clear,), plan.state_bytes), source, target, limit, scratch=(scratch, 0))
     turns = [range(tile)]
     if posts.late:
-        late = (span + 1 - posts.late) * (SPAN // TILE) - 1
+        late = (span + 1 - posts.late) * SPAN_TILES - 1
         turns = [range(late), range(late + 1, tile), range(late, late + 1)]
     for turn in turns:
         executor.write(scratch, 4 * ticket, np.array([turn.start], np.uint32))

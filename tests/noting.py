@@ -10,7 +10,7 @@ __all__ = ["Site", "noting", "noting_shared"]
 
 _ACCESS = re.compile(r"(?:(atomic\w+)\(&)?\b((?:input|output)_units|state)\[")
 _UNIT = re.compile(r"alias Unit = (?:vec(\d)<)?u32")
-_LOADS = re.compile(r"^(fn (?:load_run|load_lane|load_rows|take_item)\(.*\{)$", re.MULTILINE)
+_LOADS = re.compile(r"^(fn (?:load_run|load_lane|load_rows)\(.*\{)$", re.MULTILINE)
 """Where an invocation uses what it has loaded, or is about to load the next run."""
 _READS = {None, "atomicLoad", "poll", "atomicOr", "atomicAdd", "atomicMax", "atomicMin"}
 _WRITES = {"=", "atomicStore", "atomicExchange", "atomicXor", "atomicAdd", "atomicMax", "atomicMin"}

@@ -20,7 +20,7 @@ from dmlgpu.cli.verdict import Verdict, driver_of, reproduction
 from dmlgpu.conformance import Digests, Outcome, Probe, checks, parse, suite
 from dmlgpu.errors import ShaderError
 from dmlgpu.planning.plan import KERNELS
-from dmlgpu.planning.software import policy_of
+from dmlgpu.planning.policy import policy_of
 from dmlgpu.runtime import wgpu_private
 from dmlgpu.runtime.device import Device
 from dmlgpu.runtime.wgpu_private import implementation

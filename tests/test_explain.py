@@ -16,9 +16,9 @@ import dmlgpu
 from dmlgpu.errors import ArgumentError, ArrayTypeError, AxisError
 from dmlgpu.planning.explain import explain_problem
 from dmlgpu.planning.plan import plan_problem
+from dmlgpu.planning.policy import GpuPolicy
 from dmlgpu.planning.problem import OPERATORS, ScanOptions, problem_of
 from dmlgpu.planning.profiles import PROFILES
-from dmlgpu.planning.software import GpuPolicy
 from dmlgpu.runtime.device import Device
 
 ROOT = Path(__file__).resolve().parent.parent

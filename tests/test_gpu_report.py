@@ -26,7 +26,7 @@ from dmlgpu.bench.rows import Row
 from dmlgpu.bench.runner import Runner
 from dmlgpu.bench.workloads import Data
 from dmlgpu.cli.verify import default_jobs
-from dmlgpu.planning.software import policy_of
+from dmlgpu.planning.policy import policy_of
 from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime.device import Device
 

@@ -20,8 +20,8 @@ from dmlgpu.planning.export import exported_plan
 from dmlgpu.planning.kernels import TABLE, check_pass
 from dmlgpu.planning.params import PARAMS, uniforms
 from dmlgpu.planning.plan import KERNELS, any_placement, plan_problem
+from dmlgpu.planning.policy import GpuPolicy, SoftwarePolicy, policy_of
 from dmlgpu.planning.problem import Operator, scan_problem
-from dmlgpu.planning.software import GpuPolicy, SoftwarePolicy, policy_of
 from dmlgpu.planning.windows import Limits
 
 from .harness import changed

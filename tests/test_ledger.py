@@ -347,7 +347,6 @@ def test_every_kernel_of_a_plan_is_recorded() -> None:
 
 
 WRONG = {
-    "reads": lambda row: replace(row, reads=lambda w: 2),
     "writes": lambda row: replace(row, writes=lambda w: 2),
     "words": lambda row: replace(row, words=lambda w: tuple(n + 1 for n in row.words(w))),
     "lanes": lambda row: replace(row, lanes=lambda w: 1),

@@ -992,7 +992,7 @@ def test_pieces_of_staged_strips(
     """Behind them comes one that is too short to be staged; of few arrays look-backs take and leave carries."""
     limits = changed(device.limits, software=False)
     monkeypatch.setattr(device, "limits", limits)
-    monkeypatch.setattr("dmlgpu.planning.software._FAR_ELEMENTS", 0)
+    monkeypatch.setattr("dmlgpu.planning.policy._FAR_ELEMENTS", 0)
     kernels = set()
 
     def plan(*arguments: Any, **options: Any) -> PiecePlan:

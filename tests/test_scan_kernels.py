@@ -428,8 +428,8 @@ def test_bands_of_any_width(device: Device, dtype: str, way: str, monkeypatch: p
     ):
         limits = changed(device.limits, software=True, near_elements=0, cores=cores, columns=True)
         monkeypatch.setattr(device, "limits", limits)
-        monkeypatch.setattr("dmlgpu.planning.software._CORES_A_BAND", 6)
-        monkeypatch.setattr("dmlgpu.planning.software._FEW_UNALIGNED", 24)
+        monkeypatch.setattr("dmlgpu.planning.policy._CORES_A_BAND", 6)
+        monkeypatch.setattr("dmlgpu.planning.policy._FEW_UNALIGNED", 24)
         x = numbers(shape, dtype, operator)
         if way == "repeated":
             x = np.broadcast_to(x[:1], shape)

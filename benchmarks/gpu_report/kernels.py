@@ -20,7 +20,7 @@ from dmlgpu.errors import said
 from dmlgpu.planning.dispatch import Plan
 from dmlgpu.planning.kernels import serial_steps
 from dmlgpu.planning.plan import plan_problem
-from dmlgpu.planning.software import policy_of
+from dmlgpu.planning.policy import policy_of
 from dmlgpu.planning.windows import TILE, Limits
 from dmlgpu.runtime.device import Buffer, Device
 

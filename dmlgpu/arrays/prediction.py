@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..layout import ceil_div
-from ..planning.pieces import CARRY_WORDS
+from ..planning.pieces import CARRY_C, CARRY_FLAGS, CARRY_LAST, CARRY_S, CARRY_WORDS, HAS_S
 from ..planning.problem import Operator, Precision
-from ..planning.windows import SPAN, TILE
+from ..planning.windows import SPAN_TILES
 from ..reference.arithmetic import Arithmetic, Products
 from ..reference.compensated import Compensated
 from .pieces import PieceKind
@@ -28,17 +28,13 @@ Words = NDArray[np.uint32]
 Values = NDArray[Any]
 """Accumulators."""
 
-_S, _C, _LAST, _FLAGS = 0, 2, 4, 6
-"""The words of a carry, as ``wgsl/lib/order/carry_state.wgsl`` has them."""
-HAS_S = 0x100
 _TOTAL, _P, _H, _R = 0, 1, 2, 3
 """The accumulators of a tile's record, as ``wgsl/lib/tiles/state.wgsl`` has them."""
 _LARGEST, _CLASS, _SMALLEST = -4, -2, -1
 """The words at its end."""
 _HAS_INFINITY, _HAS_OTHER, _HAS_NAN, _IS_NEGATIVE = 1, 2, 4, 8
 """The bits of a tile's class, as ``wgsl/lib/order/classes.wgsl`` has them."""
-_TILES_A_SPAN = SPAN // TILE
-_FEW_TILES = 4 * _TILES_A_SPAN
+_FEW_TILES = 4 * SPAN_TILES
 """To look at first behind an exceptional tile, as another may follow soon."""
 
 
@@ -68,13 +64,13 @@ def is_same_carry(kind: PieceKind, a: Words, b: Words) -> bool:
     words = kind.accumulator_words
     if kind.element.kind != "float":
         used = (1 << min(32, 8 * kind.element.itemsize)) - 1  # of each word; sums modulo a power of two
-        return not np.any((a ^ b)[:, _LAST : _LAST + words] & np.uint32(used))
-    has_c, has_s = a[:, _FLAGS] & 0xFF != 0, a[:, _FLAGS] & HAS_S != 0
+        return not np.any((a ^ b)[:, CARRY_LAST : CARRY_LAST + words] & np.uint32(used))
+    has_c, has_s = a[:, CARRY_FLAGS] & 0xFF != 0, a[:, CARRY_FLAGS] & HAS_S != 0
     return bool(
-        np.array_equal(a[:, _FLAGS], b[:, _FLAGS])
-        and np.array_equal(a[:, _LAST : _LAST + words], b[:, _LAST : _LAST + words])
-        and np.array_equal(a[has_c][:, _C : _C + words], b[has_c][:, _C : _C + words])
-        and np.array_equal(a[has_s][:, _S : _S + words], b[has_s][:, _S : _S + words])
+        np.array_equal(a[:, CARRY_FLAGS], b[:, CARRY_FLAGS])
+        and np.array_equal(a[:, CARRY_LAST : CARRY_LAST + words], b[:, CARRY_LAST : CARRY_LAST + words])
+        and np.array_equal(a[has_c][:, CARRY_C : CARRY_C + words], b[has_c][:, CARRY_C : CARRY_C + words])
+        and np.array_equal(a[has_s][:, CARRY_S : CARRY_S + words], b[has_s][:, CARRY_S : CARRY_S + words])
     )
 
 
@@ -138,7 +134,7 @@ class _Prediction:
             return
         part = self._records[stretch.first : stretch.first + n, stretch.slices]
         c = self._folds_of_tiles(self._accumulators(part, _TOTAL))
-        s = self._folds_of_spans(stretch.s, c[_TILES_A_SPAN - 1 :: _TILES_A_SPAN][: n // _TILES_A_SPAN])
+        s = self._folds_of_spans(stretch.s, c[SPAN_TILES - 1 :: SPAN_TILES][: n // SPAN_TILES])
         ends = self._accumulators(part, _P)
         bases = self._bases(stretch.s, s, c, n)
         ends[n - len(bases) :] = combine(bases, ends[n - len(bases) :])
@@ -147,7 +143,7 @@ class _Prediction:
         for number, end in enumerate(self._ends):
             done = end - stretch.first
             if 0 < done <= n:
-                full = done // _TILES_A_SPAN
+                full = done // SPAN_TILES
                 before = s[full - 1] if full else stretch.s
                 self._note(number, stretch.slices, ordinary >= done, before, c[done - 1], ends[done - 1], done)
         whole = ordinary == n
@@ -186,24 +182,24 @@ class _Prediction:
     ) -> None:
         """Note the carry behind a chunk, of which slices, so many tiles after a span began."""
         made = np.zeros((int(which.sum()), CARRY_WORDS), np.uint32)
-        made[:, _C:_LAST] = self._words(c[which])
-        made[:, _LAST:_FLAGS] = self._words(last[which])
-        made[:, _FLAGS] = done % _TILES_A_SPAN
+        made[:, CARRY_C:CARRY_LAST] = self._words(c[which])
+        made[:, CARRY_LAST:CARRY_FLAGS] = self._words(last[which])
+        made[:, CARRY_FLAGS] = done % SPAN_TILES
         if s is not None:
-            made[:, _S:_C] = self._words(s[which])
-            made[:, _FLAGS] |= HAS_S
+            made[:, CARRY_S:CARRY_C] = self._words(s[which])
+            made[:, CARRY_FLAGS] |= HAS_S
         self._found[number][slices[which]] = made
 
     def _folds_of_tiles(self, totals: Values) -> Values:
         """Return the fold of the tiles of each span, up to and including each tile."""
         n, slices = totals.shape
-        spans = ceil_div(n, _TILES_A_SPAN)
-        padded = np.zeros((spans * _TILES_A_SPAN, slices), totals.dtype)
+        spans = ceil_div(n, SPAN_TILES)
+        padded = np.zeros((spans * SPAN_TILES, slices), totals.dtype)
         padded[:n] = totals
-        c: Values = padded.reshape(spans, _TILES_A_SPAN, slices)
-        for j in range(1, _TILES_A_SPAN):
+        c: Values = padded.reshape(spans, SPAN_TILES, slices)
+        for j in range(1, SPAN_TILES):
             c[:, j] = self._arithmetic.combine(c[:, j - 1], c[:, j])
-        return c.reshape(spans * _TILES_A_SPAN, slices)
+        return c.reshape(spans * SPAN_TILES, slices)
 
     def _folds_of_spans(self, before: Values | None, totals: Values) -> Values:
         """Return the fold of all spans, up to and including each whole one of a stretch."""
@@ -221,9 +217,9 @@ class _Prediction:
 
     def _bases(self, before: Values | None, s: Values, c: Values, n: int) -> Values:
         """Return what the results of each of n tiles begin with; at the beginning of slices not of the first."""
-        spans = len(c) // _TILES_A_SPAN
+        spans = len(c) // SPAN_TILES
         starts = np.concatenate([c[:1] if before is None else before[None], s])[:spans]
-        bases = np.empty_like(c).reshape(spans, _TILES_A_SPAN, -1)
+        bases = np.empty_like(c).reshape(spans, SPAN_TILES, -1)
         bases[:, 0] = self._arithmetic.admit(starts)
         within = c.reshape(bases.shape)[:, :-1]
         bases[:, 1:] = self._arithmetic.combine(starts[:, None], within)

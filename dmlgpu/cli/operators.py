@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..dtypes import ELEMENT_TYPES
 from ..errors import AxisError, counted
 from ..layout import resolve_axis
-from ..planning.problem import MODES, OPERATORS, ScanOptions
+from ..planning.problem import MODES, OPERATORS, Operator, ScanOptions
 from .console import CommandError, one_line, say
 from .files import Format, check_output, input_format, output_format
 from .npy_files import read_npy, write_npy
@@ -137,7 +137,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     if name == "round":
         _add_rounding(parser)
     else:
-        _add_scan(parser, *{"cumsum": ("sum", 0), "cumprod": ("product", 1)}[name])
+        _add_scan(parser, name)
     if name == "cumsum":
         parser.add_argument(
             "--precision",
@@ -180,8 +180,15 @@ def _add_files(parser: ArgumentParser) -> None:
     )
 
 
-def _add_scan(parser: ArgumentParser, title: str, initial: int) -> None:
-    name = "cumsum" if title == "sum" else "cumprod"
+def _scan_operator(name: str) -> Operator:
+    operator = OPERATORS[name]
+    assert operator is not None
+    return operator
+
+
+def _add_scan(parser: ArgumentParser, name: str) -> None:
+    operator = _scan_operator(name)
+    title, initial = operator.value, operator.identity
     parser.description = _SCAN_EXAMPLES.format(title=title, name=name)
     parser.epilog = _FILES.format(rows=_SCAN_ROWS)
     parser.add_argument(
@@ -438,7 +445,7 @@ def _task(arguments: Namespace, *more: str) -> tuple[Task, Device]:
         operator: Literal["sum", "product"] = "sum" if arguments.command == "cumsum" else "product"
         return Scan(operator, axis=1, dtype=arguments.dtype, device=device, **_scan_options(arguments))
 
-    initial = {"cumsum": 0, "cumprod": 1}[arguments.command] if getattr(arguments, "include_initial", False) else None
+    initial = _scan_operator(arguments.command).identity if getattr(arguments, "include_initial", False) else None
     task = Task(
         compute,
         scan if scans else None,

@@ -30,7 +30,7 @@ from ..conformance import (
 from ..conformance.digests import REFERENCE
 from ..errors import ArgumentError, DeviceReleasedError, counted
 from ..planning.plan import KERNELS
-from ..planning.software import policy_of
+from ..planning.policy import policy_of
 from .console import CommandError, Progress, note, one_line, say, warn
 from .files import check_outputs
 from .raw_files import check_input

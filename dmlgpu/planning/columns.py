@@ -56,13 +56,11 @@ class Columns:
     slots : mapping of str to str
         The same for pieces.
     width : int
-        The columns of a band or a strip, at most.
+        Of bands: their columns, at most; 0 for strips.
     in_group : int
-        Of bands: how many adjacent columns an invocation takes at a place; 0 for strips.
+        Of bands: how many adjacent columns an invocation takes at a place.
     together : int
         How many bands a workgroup has.
-    is_exact : bool
-        Whether no tile can be exceptional.
     """
 
     kernel: str
@@ -70,22 +68,21 @@ class Columns:
     access: str
     constants: Mapping[str, int]
     slots: Mapping[str, str]
-    width: int
+    width: int = 0
     in_group: int = 0
     together: int = 1
-    is_exact: bool = True
 
-    def passes(self, planner: Planner) -> Iterator[Pass]:
+    def passes(self, planner: Planner, problem: ScanProblem) -> Iterator[Pass]:
         """Yield the passes: each window and, of floats, what is left of exceptional columns."""
         for bound in planner.windows(self.chunks):
             fields = {}
-            if self.in_group:
+            if self.width:
                 groups = groups_of(bound.window.slices, in_a_row(bound.window.batch), self.in_group)
                 fields["grid_width"] = ceil_div(groups, self.width // self.in_group * self.together)
             yield planner.make_pass(
                 self.kernel, bound, self.access, slots=self.slots, constants=self.constants, fields=fields
             )
-            if not self.is_exact:
+            if not problem.is_exact:
                 yield planner.make_pass(
                     "scan_slices",
                     bound,
@@ -194,8 +191,7 @@ def _strips(kernel: str, problem: ScanProblem, chunks: Sequence[int], lanes: int
     if in_word > 1 and not is_halves:
         slots = {"element": "int_packed"}
     constants = {"lanes": lanes, "columns": columns}
-    width = _width(problem, lanes, columns)
-    return Columns(kernel, tuple(chunks), access, constants, slots, width, is_exact=element.kind != "float")
+    return Columns(kernel, tuple(chunks), access, constants, slots)
 
 
 def _is_thin(problem: ScanProblem) -> bool:

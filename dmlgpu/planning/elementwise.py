@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from ..dtypes import ElementType
 from .dispatch import BoundWindow, Pass, Planner
+from .policy import policy_of
 from .problem import Dimension, ElementwiseProblem
-from .software import policy_of
 from .windows import QUAD_BYTES, Limits, Window
 
 __all__ = ["ElementwisePlanner"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..layout import ceil_div
 from .params import scalars
-from .windows import BLOCK, QUAD_BYTES, RUN, SPAN, TILE
+from .windows import BLOCK, QUAD_BYTES, RUN, SPAN_TILES, TILE
 
 if TYPE_CHECKING:
     from .dispatch import Pass
@@ -367,7 +367,7 @@ def strip_lookback_slice_words(
 
 def _spans_of(tiles: int) -> int:
     """Return as many spans as so many tiles can lie in: the first and the last may be in part outside the window."""
-    return ceil_div(tiles + SPAN // TILE - 1, SPAN // TILE)
+    return ceil_div(tiles + SPAN_TILES - 1, SPAN_TILES)
 
 
 def _lookback_words(work: Work) -> int:
@@ -396,7 +396,7 @@ def _tile_or_lookback_words(work: Work) -> int:
 
 def _base_steps(work: Work, at_once: int) -> int:
     # Twice over the tiles of a span, and in between over the spans that a workgroup takes at once.
-    span, spans = SPAN // TILE, ceil_div(work.tiles, SPAN // TILE) + 1
+    span, spans = SPAN_TILES, ceil_div(work.tiles, SPAN_TILES) + 1
     return ceil_div(spans, at_once) * (2 * span + at_once)
 
 
@@ -651,7 +651,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
         workgroups=lambda w: w.all_tiles,
         scratch_words=_lookback_words,
         # The elements of a tile, and the totals of its span's tiles and of spans before it.
-        steps=lambda w: w.lane_steps + SPAN // TILE + 64,
+        steps=lambda w: w.lane_steps + SPAN_TILES + 64,
     ),
     "scan_serial_totals": Kernel(
         slots=_RUNS,

@@ -34,7 +34,7 @@ from .kernels import (
     tile_slice_words,
     unit_elements,
 )
-from .windows import BLOCK, QUAD_BYTES, RUN, SPAN, TILE
+from .windows import BLOCK, QUAD_BYTES, RUN, SPAN_TILES, TILE
 
 __all__ = ["SECTOR_BYTES", "SUBGROUP", "Figures", "figures_of"]
 
@@ -123,8 +123,8 @@ class _Entry:
     starts : callable or None
         Yields for the invocations of workgroup 0 the slice (or element) and the element of it that they begin with;
         None for kernels that access no tensor on ordinary data.
-    reads, writes : callable
-        Return how often an element is read and written.
+    writes : callable
+        Returns how often an element is written; it is read once.
     words : callable
         Returns how many words of scratch memory are read and written.
     ahead : callable
@@ -137,7 +137,6 @@ class _Entry:
 
     lanes: _Count
     starts: _Starts | None
-    reads: _Count = lambda _: 1
     writes: _Count = lambda _: 1
     words: _Words = lambda _: (0, 0)
     ahead: _Count = lambda w: min(RUN, w.length)
@@ -300,7 +299,7 @@ def _words_of_bases(work: Work) -> tuple[int, int]:
 
 def _links_of_bases(work: Work) -> int:
     """Return the links of a slice's bases: twice the tiles of a span, for each 256 spans, and all spans in between."""
-    in_span = SPAN // TILE
+    in_span = SPAN_TILES
     spans = ceil_div(work.tiles + work.fields["first"] // TILE % in_span, in_span)
     return 1 if work.fields["turn_first"] else 2 * min(in_span, work.tiles) * ceil_div(spans, 256) + spans
 
@@ -580,11 +579,11 @@ def _bytes_of_tensors(one: Pass, row: _Entry, work: Work) -> tuple[int, int]:
     if work.is_unaligned or work.has_unaligned_runs:
         words_of = _row_words if work.is_unaligned else _run_words
         words, shared = words_of(one, "output")
-        read = _WORD_BYTES * row.reads(work) * words_of(one, "input")[0]
+        read = _WORD_BYTES * words_of(one, "input")[0]
         written, put_in = (_WORD_BYTES * row.writes(work) * n for n in (words, shared))
     else:
         itemsizes = [1 << work.constants[f"{tensor}_log2_bits"] >> 3 for tensor in ("input", "output")]
-        read = row.reads(work) * one.elements * itemsizes[0]
+        read = one.elements * itemsizes[0]
         written = row.writes(work) * one.elements * itemsizes[1]
         put_in = written if work.slots["output"] == "packed" and _stored_at_once(work) == 1 else 0
     if work.slots["input"] == "in_output":

@@ -15,13 +15,18 @@ from .columns import Columns, strips_of
 from .dispatch import Pass, PipelineKey, Plan
 from .kernels import TABLE, Work, tile_slice_words
 from .plan import plan_problem
+from .policy import policy_of
 from .problem import ScanProblem
 from .scan import ScanPlanner
-from .software import policy_of
-from .windows import QUAD_BYTES, SPAN, TILE, Limits
+from .windows import QUAD_BYTES, SPAN_TILES, TILE, Limits
 
 __all__ = [
+    "CARRY_C",
+    "CARRY_FLAGS",
+    "CARRY_LAST",
+    "CARRY_S",
     "CARRY_WORDS",
+    "HAS_S",
     "CarryColumns",
     "CarryForm",
     "CarryNumbers",
@@ -41,12 +46,13 @@ __all__ = [
 CARRY_WORDS = 8
 """32-bit words of a slice's carry, as ``wgsl/lib/order/carry_state.wgsl`` has them."""
 
-_S, _C, _LAST, _FLAGS = 0, 2, 4, 6
+CARRY_S, CARRY_C, CARRY_LAST, CARRY_FLAGS = 0, 2, 4, 6
 """The words of its parts."""
-_HAS_S = 0x100
-_SUSPECT, _TILES = 0, 1
+HAS_S = 0x100
+"""A flag, beside the number of tiles of the span."""
+_SUSPECT, _FLAGS = 0, 1
 """The words of a column that come before its carry's three accumulators: see ``wgsl/lib/slices/suspects.wgsl``."""
-_NUMBERS_TILE = SPAN // TILE
+_NUMBERS_TILE = SPAN_TILES
 """Where pieces of integers begin that go on, as all bits are in s there."""
 
 _SLICE_WORDS = {
@@ -122,9 +128,9 @@ class CarryColumns:
     def words(self, carries: Words) -> Words:
         """Return what the scratch memory begins with before the piece."""
         words = np.zeros(self.shape, np.uint32)
-        words[_SUSPECT] = np.where(carries[:, _FLAGS] == _flags_at(self.before), 0, self.before)
-        words[_TILES] = carries[:, _FLAGS]
-        words[_TILES + 1 :] = carries[:, :_FLAGS].T
+        words[_SUSPECT] = np.where(carries[:, CARRY_FLAGS] == _flags_at(self.before), 0, self.before)
+        words[_FLAGS] = carries[:, CARRY_FLAGS]
+        words[_FLAGS + 1 :] = carries[:, :CARRY_FLAGS].T
         return words
 
     @property
@@ -135,8 +141,8 @@ class CarryColumns:
     def carries(self, words: Words) -> Words:
         """Return the carries after the piece from what the scratch memory begins with then."""
         carries = np.zeros((self.slices, CARRY_WORDS), np.uint32)
-        carries[:, :_FLAGS] = words[_TILES + 1 :].T
-        carries[:, _FLAGS] = np.where(words[_SUSPECT] > 0, words[_TILES], _flags_at(self.after))
+        carries[:, :CARRY_FLAGS] = words[_FLAGS + 1 :].T
+        carries[:, CARRY_FLAGS] = np.where(words[_SUSPECT] > 0, words[_FLAGS], _flags_at(self.after))
         return carries
 
 
@@ -167,13 +173,17 @@ class CarryNumbers:
 
     def words(self, carries: Words) -> Words:
         """Return what the scratch memory begins with before the piece."""
-        numbers = np.ascontiguousarray(carries[:, _LAST : _LAST + 2]).view(np.uint64)[:, 0].astype(f"u{self.itemsize}")
+        numbers = (
+            np.ascontiguousarray(carries[:, CARRY_LAST : CARRY_LAST + 2])
+            .view(np.uint64)[:, 0]
+            .astype(f"u{self.itemsize}")
+        )
         rows = np.zeros((self.slices // self.across, self._padded), self._kept)
         rows[:, : self.across] = numbers.reshape(rows.shape[0], self.across)
         if not self.in_strips:
             return rows.view(np.uint32).reshape(-1)
         words = np.zeros(self.shape, np.uint32)
-        for first in (_TILES + 1, _TILES + 1 + _LAST):  # s and the last result
+        for first in (_FLAGS + 1, _FLAGS + 1 + CARRY_LAST):  # s and the last result
             words[first : first + self._words_each, self._cells] = rows.view(np.uint32).reshape(-1, self._words_each).T
         return words
 
@@ -187,20 +197,20 @@ class CarryNumbers:
     def carries(self, words: Words) -> Words:
         """Return the carries after the piece from what the scratch memory begins with then."""
         if self.in_strips:
-            first = _TILES + 1 + _LAST
+            first = _FLAGS + 1 + CARRY_LAST
             words = np.ascontiguousarray(words[first : first + self._words_each, self._cells].T).reshape(-1)
         rows = words.view(self._kept).reshape(-1, self._padded)[:, : self.across]
         # Bits above an integer's own are without meaning.
         numbers = rows.astype(f"u{self.itemsize}").astype(np.uint64).reshape(-1, 1).view(np.uint32)
         carries = np.zeros((self.slices, CARRY_WORDS), np.uint32)
-        carries[:, :_FLAGS] = np.tile(numbers, 3)
-        carries[:, _FLAGS] = _flags_at(_NUMBERS_TILE)
+        carries[:, :CARRY_FLAGS] = np.tile(numbers, 3)
+        carries[:, CARRY_FLAGS] = _flags_at(_NUMBERS_TILE)
         return carries
 
     @property
     def moves_of_strips(self) -> tuple[tuple[int, int, int], ...]:
         """As `moves`: the last result, and the same as s."""
-        last, s, words = (number * self.slices for number in (_TILES + 1 + _LAST, _TILES + 1, self._words_each))
+        last, s, words = (number * self.slices for number in (_FLAGS + 1 + CARRY_LAST, _FLAGS + 1, self._words_each))
         return (last, last, words), (last, s, words)
 
     @property
@@ -240,20 +250,23 @@ class CarrySlices:
     def words(self, carries: Words) -> Words:
         """Return what the scratch memory begins with before the piece."""
         words = np.zeros(self.shape, np.uint32)
-        words[1 : 1 + _FLAGS] = carries[:, :_FLAGS].T
-        words[1 + _FLAGS], words[2 + _FLAGS] = carries[:, _FLAGS] & 0xFF, carries[:, _FLAGS] // _HAS_S
+        words[1 : 1 + CARRY_FLAGS] = carries[:, :CARRY_FLAGS].T
+        words[1 + CARRY_FLAGS], words[2 + CARRY_FLAGS] = (
+            carries[:, CARRY_FLAGS] & 0xFF,
+            carries[:, CARRY_FLAGS] // HAS_S,
+        )
         return words
 
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of what the scratch memory begins with."""
-        return 3 + _FLAGS, self.slices
+        return 3 + CARRY_FLAGS, self.slices
 
     def carries(self, words: Words) -> Words:
         """Return the carries after the piece from what the scratch memory begins with then."""
         carries = np.zeros((self.slices, CARRY_WORDS), np.uint32)
-        carries[:, :_FLAGS] = words[1 : 1 + _FLAGS].T
-        carries[:, _FLAGS] = words[1 + _FLAGS] | words[2 + _FLAGS] * _HAS_S
+        carries[:, :CARRY_FLAGS] = words[1 : 1 + CARRY_FLAGS].T
+        carries[:, CARRY_FLAGS] = words[1 + CARRY_FLAGS] | words[2 + CARRY_FLAGS] * HAS_S
         return carries
 
 
@@ -422,7 +435,7 @@ def _plan_columns(
     else:
         first = before or 0
         form = CarryColumns(problem.slices, first, first + problem.axis.size // TILE)
-    passes = _with_flags(problem, tuple(columns.passes(planner)), first, before is not None, unfinished)
+    passes = _with_flags(problem, tuple(columns.passes(planner, problem)), first, before is not None, unfinished)
     return PiecePlan(Plan.of(passes), form)
 
 
@@ -461,17 +474,17 @@ def first_tile(problem: ScanProblem, carries: Words | None) -> int | None:
         return None
     if problem.is_exact or not problem.is_side_by_side:
         return 0
-    s, c, last = (carries[:, n : n + 2] for n in (_S, _C, _LAST))
-    is_anew = (carries[:, _FLAGS] == _HAS_S) & (s == last).all(axis=1) & (c == last).all(axis=1)
-    counted = carries[~is_anew if not is_anew.all() else slice(None), _FLAGS]
+    s, c, last = (carries[:, n : n + 2] for n in (CARRY_S, CARRY_C, CARRY_LAST))
+    is_anew = (carries[:, CARRY_FLAGS] == HAS_S) & (s == last).all(axis=1) & (c == last).all(axis=1)
+    counted = carries[~is_anew if not is_anew.all() else slice(None), CARRY_FLAGS]
     found, times = np.unique(counted, return_counts=True)
     flags = int(found[times.argmax()])
-    return (flags & 0xFF) + (SPAN // TILE if flags & _HAS_S else 0)
+    return (flags & 0xFF) + (SPAN_TILES if flags & HAS_S else 0)
 
 
 def _flags_at(tile: int) -> int:
     """Return the tiles of the span and has_s, in a carry's form, of a slice without exceptional tiles before one."""
-    return tile % (SPAN // TILE) | (_HAS_S if tile >= SPAN // TILE else 0)
+    return tile % SPAN_TILES | (HAS_S if tile >= SPAN_TILES else 0)
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from .kernels import (
     part_rows,
     tile_slice_words,
 )
+from .policy import policy_of
 from .problem import Operator, Precision, ScanProblem, in_a_row, is_side_by_side
-from .software import policy_of
 from .windows import BLOCK, QUAD_BYTES, RUN, SPAN, TILE, Limits, Range, Window, windows
 
 __all__ = ["EVERYWHERE", "KERNELS", "ScanPlanner"]
@@ -40,7 +40,6 @@ EVERYWHERE: Final = tuple(kernel for kernel in KERNELS if kernel not in ("reduce
 """Those that take slices however they lie, but for reduce_then_scan: it is a look-back without looks."""
 
 _WORD_BYTES = 4
-_LANES = 64
 _MAX_PROGRESS_BYTES = 32 * 2**20
 
 _MAX_SERIAL = {"slices": 2 * SPAN, "columns": SPAN, "loops": 2 * TILE}
@@ -130,7 +129,7 @@ class ScanPlanner(Planner):
         if kernel == "strips":
             strips = strips_of(self.problem, self.limits, self.chunks, self.in_place)
             if strips is not None:
-                return strips.passes(self)
+                return strips.passes(self, self.problem)
             kernel, self.why = "slices", "strips do not serve these slices: an invocation a slice"
         if kernel == "strip_lookback":
             strips = strip_lookback_of(self.problem, self.limits, self.chunks, self.in_place)
@@ -146,7 +145,7 @@ class ScanPlanner(Planner):
             bands = self._policy.bands(self.problem, self.chunks, self.in_place)
             if bands is not None:
                 self.why += f"; they are neighbours in memory and far in all, so bands of {bands.width} columns"
-                return bands.passes(self)
+                return bands.passes(self, self.problem)
             return self._short() if along >= length and length <= RUN else self._slices()
         if kernel == "rows":
             return self._rows()
@@ -333,7 +332,7 @@ class ScanPlanner(Planner):
         rows = part_rows(strips.constants["lanes"])
         for bound in self.windows(strips.chunks):
             fields = {"carry_side": bound.window.first // strips.chunks[-1] % 2}
-            if strips.is_exact:
+            if self.problem.is_exact:
                 fields["tiles"] = ceil_div(bound.window.axis.size, rows)
             of_strips = OF_STRIPS + OF_WHOLE_TILES * (rows == TILE)
             behind = {**fields, "lookback": of_strips + BEHIND_LOOKBACK}
@@ -341,7 +340,7 @@ class ScanPlanner(Planner):
             yield clear
             in_tests = _in_tests(withhold_every)
             yield self._strip_pass(strips, strips.kernel, bound, behind, {**strips.constants, **in_tests})
-            if not strips.is_exact:
+            if not self.problem.is_exact:
                 if rows < TILE:
                     yield self._strip_pass(strips, "scan_strip_totals", bound, behind, strips.constants)
                 yield from self._repairs(bound, behind, together=True)

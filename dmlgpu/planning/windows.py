@@ -25,6 +25,7 @@ __all__ = [
     "QUAD_BYTES",
     "RUN",
     "SPAN",
+    "SPAN_TILES",
     "TILE",
     "Limits",
     "Range",
@@ -38,6 +39,7 @@ __all__ = [
 RUN, BLOCK, TILE, SPAN = 16, 256, 4096, 65_536
 """Elements of a run, a block, a tile and a span of the canonical order: where the axis is cut, whole ones keep the
 carried state small."""
+SPAN_TILES = SPAN // TILE
 
 QUAD_BYTES = 16
 """Bytes of a vector of four words, which neighbours in memory are read and written by."""

@@ -336,9 +336,7 @@ class Memory:
 
     def temporary(self, device: Device, nbytes: int) -> Buffer:
         """Return memory that may hold anything, for the duration of a call."""
-        gpu_buffer = self.temporaries.take_idle(nbytes)
-        if gpu_buffer is None:
-            gpu_buffer = self._make_room(lambda: self.temporaries.create(nbytes))
+        gpu_buffer = self._make_room(lambda: self.temporaries.take(nbytes))
         return Buffer(device, nbytes, gpu_buffer, self.temporaries, temporary=True)
 
     def recorded(self, device: Device, nbytes: int) -> Buffer:

@@ -41,8 +41,9 @@ _Part = tuple[int, NDArray[Any]]
 """An offset in a buffer, and the array that is to be filled from there on."""
 
 
-def _up(nbytes: int, multiple: int) -> int:
-    return ceil_div(nbytes, multiple) * multiple
+def _whole_words(nbytes: int) -> int:
+    """Return as many bytes, or up to 3 more."""
+    return ceil_div(nbytes, 4) * 4
 
 
 def _native(data: NDArray[Any]) -> np.dtype[Any]:
@@ -71,7 +72,7 @@ def _fill_padded(gpu_buffer: Any, offset: int, nbytes: int, write: Callable[[NDA
         write(target[:nbytes])
         target[nbytes:] = 0
 
-    fill_mapped(gpu_buffer, offset, _up(nbytes, 4), write_all)
+    fill_mapped(gpu_buffer, offset, _whole_words(nbytes), write_all)
 
 
 class Transfers:
@@ -122,7 +123,7 @@ class Transfers:
 
     def _write_small(self, gpu_buffer: Any, offset: int, source: NDArray[np.uint8]) -> None:
         if source.size % 4:
-            padded = np.zeros(_up(source.size, 4), np.uint8)
+            padded = np.zeros(_whole_words(source.size), np.uint8)
             padded[: source.size] = source
             source = padded
         self._executor.write(gpu_buffer, offset, source)
@@ -131,13 +132,13 @@ class Transfers:
         self, gpu_buffer: Any, offset: int, nbytes: int, write: Callable[[NDArray[np.uint8]], None]
     ) -> None:
         self._executor.flush()
-        with self._mapped(gpu_buffer, map_to_write(gpu_buffer, offset, _up(nbytes, 4))):
+        with self._mapped(gpu_buffer, map_to_write(gpu_buffer, offset, _whole_words(nbytes))):
             _fill_padded(gpu_buffer, offset, nbytes, write)
 
     def _read_mapped(self, gpu_buffer: Any, parts: Sequence[_Part]) -> None:
         self._executor.flush()
         start = parts[0][0] // 8 * 8
-        size = _up(parts[-1][0] + parts[-1][1].nbytes, 4) - start
+        size = _whole_words(parts[-1][0] + parts[-1][1].nbytes) - start
         with self._mapped(gpu_buffer, map_submitted(gpu_buffer, start, size)):
             source = _mapped_bytes(gpu_buffer, start, size)
             for offset, out in parts:
@@ -151,9 +152,9 @@ class Transfers:
             for i, start in enumerate(range(0, source.size, chunk)):
                 part = source[start : start + chunk]
                 stage = stages[i % len(stages)]
-                with self._mapped(stage, map_to_write(stage, 0, _up(part.size, 4))):
+                with self._mapped(stage, map_to_write(stage, 0, _whole_words(part.size))):
                     fill(stage, part)
-                self._executor.copy(stage, 0, gpu_buffer, offset + start, _up(part.size, 4))
+                self._executor.copy(stage, 0, gpu_buffer, offset + start, _whole_words(part.size))
                 self._executor.flush()
 
     def _read_staged(self, gpu_buffer: Any, offset: int, target: NDArray[np.uint8]) -> None:
@@ -175,7 +176,7 @@ class Transfers:
     def _begin(self, gpu_buffer: Any, offset: int, nbytes: int, stage: Any) -> _Readback:
         """Submit a copy to a staging buffer, with all that was recorded, and begin to map that."""
         skip = offset % 4
-        size = _up(skip + nbytes, 4)
+        size = _whole_words(skip + nbytes)
         self._executor.copy(gpu_buffer, offset - skip, stage, 0, size)
         self._executor.flush()
         return _Readback(stage, map_submitted(stage, 0, size), skip)
@@ -242,7 +243,9 @@ class _Readback:
     skip: int
 
     def take(self, target: NDArray[np.uint8]) -> None:
-        copy_array(target, _mapped_bytes(self.stage, 0, _up(self.skip + target.size, 4))[self.skip :][: target.size])
+        copy_array(
+            target, _mapped_bytes(self.stage, 0, _whole_words(self.skip + target.size))[self.skip :][: target.size]
+        )
 
 
 def _mapped_bytes(gpu_buffer: Any, offset: int, size: int) -> NDArray[np.uint8]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
@@ -17,7 +17,6 @@ from ..errors import DeviceError, DeviceReleasedError, said
 from ..sections import Section
 
 __all__ = [
-    "DEFAULT_LIMITS",
     "MAPPABLE_FEATURE",
     "abandon",
     "ask_for_news",
@@ -42,27 +41,6 @@ __all__ = [
 
 MAPPABLE_FEATURE = "mappable-primary-buffers"
 """wgpu-native's feature that lets a storage buffer be mapped; elsewhere only staging buffers can be."""
-
-DEFAULT_LIMITS: Mapping[str, int] = {
-    "max-bind-groups": 4,
-    "max-bindings-per-bind-group": 1000,
-    "max-buffer-size": 256 * 2**20,
-    "max-compute-invocations-per-workgroup": 256,
-    "max-compute-workgroup-size-x": 256,
-    "max-compute-workgroup-size-y": 256,
-    "max-compute-workgroup-size-z": 64,
-    "max-compute-workgroup-storage-size": 16_384,
-    "max-compute-workgroups-per-dimension": 65_535,
-    "max-dynamic-storage-buffers-per-pipeline-layout": 4,
-    "max-dynamic-uniform-buffers-per-pipeline-layout": 8,
-    "max-storage-buffer-binding-size": 128 * 2**20,
-    "max-storage-buffers-per-shader-stage": 8,
-    "max-uniform-buffer-binding-size": 65_536,
-    "max-uniform-buffers-per-shader-stage": 12,
-    "min-storage-buffer-offset-alignment": 256,
-    "min-uniform-buffer-offset-alignment": 256,
-}
-"""WebGPU's default limits, as far as compute shaders go (WebGPU specification, section 3.6.2)."""
 
 
 @contextmanager

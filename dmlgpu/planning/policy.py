@@ -319,7 +319,6 @@ class SoftwarePolicy(GpuPolicy):
             _LANES * columns * vectors,
             columns,
             together,
-            is_exact,
         )
 
     def _vectors(self, problem: ScanProblem, groups: int) -> int:
