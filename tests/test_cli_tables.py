@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -25,6 +26,7 @@ from dmlgpu.cli.csv_files import read_table, write_table
 from dmlgpu.cli.raw_files import reading
 from dmlgpu.cli.summary import describe, statistics, summarize
 from dmlgpu.cli.table import Column, Dialect, Table, array_table
+from dmlgpu.cli.table_stream import Place
 
 from .cli_runner import bits
 
@@ -177,10 +179,19 @@ class TestReadTable:
             ('"a;b;c",d\n1,2\n', ","),
             ("a\n1\n", ","),
             ("a,b;c,d\n1,2,3\n", ","),
+            ('"a\n(s)";"b\n(m)"\n1;2\n', ";"),
+            ('"a\r\n,,"\tb\n1\t2\n', "\t"),
         ],
     )
     def test_delimiter(self, tmp_path: Path, text: str, delimiter: str) -> None:
         assert table_of(tmp_path / "a.csv", text).dialect.delimiter == delimiter
+
+    def test_the_line_end_is_that_of_the_first_row(self, tmp_path: Path) -> None:
+        for quoted, end in product(("a", '"a\nb"', '"a\r\nb"', '"a\n\nb"'), ("\n", "\r\n")):
+            assert table_of(tmp_path / "a.csv", f"{quoted},c{end}1,2{end}").dialect.line_end == end
+
+    def test_a_quote_around_nothing_ends_no_search_for_the_first_row(self, tmp_path: Path) -> None:
+        assert table_of(tmp_path / "a.csv", '5" disk;b\n1;2\n' + "3;4\n" * 1000).dialect.delimiter == ";"
 
     def test_columns_choose_what_is_numeric(self, tmp_path: Path) -> None:
         table = table_of(tmp_path / "a.csv", 'year,"a,b",c\n2019,1,n/a\n2020,2,5\n', only=["a,b"])
@@ -572,6 +583,47 @@ def small_blocks(block: int, at_once: int = 1 << 17) -> Iterator[None]:
         mock.patch.object(csv_text, "BLOCK", block),
     ):
         yield
+
+
+GAPS = ("", "", "", "1", "-2", "0.5", "2e3", "x", "01", str(2**63))
+
+
+class TestBlocks:
+    """A file that is read block by block has the columns that it has as a whole."""
+
+    def in_blocks(self, path: Path, block: int, missing: str | None) -> list[tuple[int, str, bytes]]:
+        with (
+            mock.patch.object(csv_files, "_LEAST_BLOCK", block),
+            csv_files.open_blocks(path, 1, "yes", None, missing) as text,
+        ):
+            blocks = [cells for _, cells in text.blocks(Place())]
+            return [
+                (i, str(dtype), b"".join(each[i].tobytes() for each in blocks)) for i, dtype in text.numbers.items()
+            ]
+
+    def as_a_whole(self, path: Path, missing: str | None) -> list[tuple[int, str, bytes]]:
+        columns = enumerate(read_table(path, header="yes", missing=missing).columns)
+        found = [(i, column.numbers) for i, column in columns]
+        return [(i, str(cells.dtype), cells.tobytes()) for i, cells in found if cells is not None]
+
+    @settings(deadline=None, max_examples=500)
+    @given(
+        st.lists(st.sampled_from(GAPS), min_size=1, max_size=12),
+        st.integers(2, 64),
+        st.sampled_from([None, "0", "nan", "-1.5", str(2**64 - 1), str(2**64), "1e400"]),
+    )
+    def test_gaps(self, cells: list[str], block: int, missing: str | None) -> None:
+        """Whatever is empty, and wherever a block begins; both ways refuse the same files."""
+        found: list[Any] = []
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "a.csv"
+            path.write_text("a,b\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells)))
+            for way in (lambda: self.in_blocks(path, block, missing), lambda: self.as_a_whole(path, missing)):
+                try:
+                    found.append(way())
+                except CommandError:
+                    found.append("refused")
+        assert found[0] == found[1]
 
 
 class TestUsualColumns:

@@ -25,7 +25,19 @@ import pyarrow.csv
 from .console import CommandError
 from .csv_numbers import usual_columns
 from .csv_text import BLOCK, BOM, LONGEST_LINE, Source, UnusualError, content_of, not_utf8, wide_encoding
-from .numerals import CODE, NUMBER, Error, Pattern, floats_of, numbers_of, other_than_number, shown, texts_of, too_wide
+from .numerals import (
+    CODE,
+    NUMBER,
+    Error,
+    Pattern,
+    floats_of,
+    numbers_of,
+    of_missing,
+    other_than_number,
+    shown,
+    texts_of,
+    too_wide,
+)
 from .pipeline import reading_ahead
 from .raw_files import RawFile, fingerprint, reading, trying_to
 from .table import Column, Dialect, Table, chosen_columns
@@ -298,11 +310,11 @@ class _CsvBlocks:
             for _, source, columns in following:
                 if not found:
                     self._begin(columns, header, only)
-                    found = [_Kind() for _ in columns]
+                    found = [_Kind(missing) for _ in columns]
                 cells = self._below_header(columns)
                 self.rows += len(cells[0])
                 for i in self._chosen:
-                    found[i].see(cells[i], self._cell(source, i), self._named, missing)
+                    found[i].see(cells[i], self._cell(source, i), self._named)
                 if source.may_have_returns:
                     fit = (pyarrow.compute.any(pyarrow.compute.match_substring(each, "\r")) for each in columns)
                     self._has_returns |= any(some.as_py() for some in fit)
@@ -436,13 +448,15 @@ def _end_of_lines(text: bytes) -> int:
 class _Kind:
     """What a column is, from what its cells are in one block after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, missing: str | None) -> None:
+        self._missing = missing
         self._words: CommandError | None = None
         self._is_number = self._is_float = self._is_negative = False
         self._wide: CommandError | None = None
         self._unsigned: CommandError | None = None
+        self._empty: _Kind | CommandError | None = None
 
-    def see(self, cells: Any, place: _Cell, named: bool, missing: str | None) -> None:
+    def see(self, cells: Any, place: _Cell, named: bool) -> None:
         """Look at the cells of a block."""
         if not len(cells):
             return
@@ -452,12 +466,12 @@ class _Kind:
             return _TooWideError(str(made)) if "does not fit in 64 bits" in problem else made
 
         try:
-            values = numbers_of(cells, error, named, missing)
+            values = numbers_of(cells, error, named, self._missing)
             if values is None:
-                word = other_than_number(cells, missing)
-                if word is None:  # all are empty, and stand for a number
-                    values = numbers_of(cells, error, True, missing)
-                elif self._words is None:
+                word = other_than_number(cells, self._missing)
+                if word is None and self._empty is None:  # all are empty: numbers, if another block has one
+                    self._empty = self._of_empty(cells, place)
+                elif word is not None and self._words is None:
                     self._words = place.error(*word)
         except _TooWideError as wide:
             self._is_number, self._wide = True, self._wide or wide
@@ -471,7 +485,28 @@ class _Kind:
         self._is_negative |= values.dtype.kind == "i" and bool(values.min() < 0)
         if values.dtype.kind == "u" and self._unsigned is None:
             row = int(np.argmax(values > np.iinfo(np.int64).max))
-            self._unsigned = place.error(row, too_wide(cells[row].as_py()))
+            cell = cells[row].as_py()
+            if self._missing is None or cell.strip(" \t"):
+                self._unsigned = place.error(row, too_wide(cell))
+            else:
+                self._unsigned = place.error(row, of_missing(self._missing, too_wide(self._missing)))
+
+    def _of_empty(self, cells: Any, place: _Cell) -> _Kind | CommandError:
+        """Return what an empty cell is, or why it cannot be a number."""
+        kind = _Kind(self._missing)
+        try:
+            kind.see(cells.slice(0, 1), place, named=True)
+        except CommandError as wrong:
+            return wrong
+        return kind
+
+    def _add(self, other: _Kind | CommandError) -> None:
+        if isinstance(other, CommandError):
+            raise other
+        self._is_float |= other._is_float
+        self._is_negative |= other._is_negative
+        self._wide = self._wide or other._wide
+        self._unsigned = self._unsigned or other._unsigned
 
     def dtype(self) -> np.dtype[Any] | None:
         """Return the type of all cells, or None if none is a number."""
@@ -479,6 +514,8 @@ class _Kind:
             return None
         if self._words is not None:
             raise self._words
+        if self._empty is not None:
+            self._add(self._empty)
         if self._is_float:
             return np.dtype(np.float64)
         if self._wide is not None:

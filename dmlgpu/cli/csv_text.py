@@ -114,6 +114,19 @@ def not_utf8(path: Path, line: int, start: bytes | bytearray, byte: int) -> Comm
     )
 
 
+def _first_row(text: io.TextIOWrapper) -> str:
+    """Return a text's first row, which has line ends where quotes are around them."""
+    lines = [text.readline()]
+    quotes, length = lines[0].count('"'), len(lines[0])
+    while quotes % 2:
+        line = text.readline()
+        quotes, length = quotes + line.count('"'), length + len(line)
+        if not line or length > LONGEST_LINE:
+            return lines[0]  # the quote is around nothing
+        lines.append(line)
+    return "".join(lines)
+
+
 class Source:
     """The text of a .csv file, or a part of it.
 
@@ -151,7 +164,7 @@ class Source:
 
     def _dialect(self) -> Dialect:
         with self._text() as text:
-            first = text.readline()
+            first = _first_row(text)
         bare = re.sub('"[^"]*"', "", first)
         delimiter = max(",", ";", "\t", key=bare.count)
         return Dialect(delimiter, "\r\n" if first.endswith("\r\n") else "\n", self.content.startswith(BOM))
@@ -223,7 +236,7 @@ class Source:
         if max(extreme["max"] for extreme in extremes) > csv.field_size_limit():
             return None
         if not any(extreme["min"] for extreme in extremes):
-            without_text = np.logical_and.reduce([of_cells.to_numpy() == 0 for of_cells in lengths])
+            without_text = np.all([of_cells.to_numpy() == 0 for of_cells in lengths], axis=0)
             if without_text.any():  # which is what pyarrow makes of blank lines, too
                 return None
         return list(table.columns)

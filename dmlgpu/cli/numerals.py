@@ -24,6 +24,7 @@ __all__ = [
     "floats_of",
     "has_number",
     "numbers_of",
+    "of_missing",
     "other_than_number",
     "shown",
     "telling_places",
@@ -126,9 +127,14 @@ def _of_missing(error: Error, empty: Any, missing: str) -> Error:
     """Have errors in cells that are empty say which option their number is from."""
 
     def made(row: int, problem: str) -> CommandError:
-        return error(row, f"the cell is empty, and --missing {missing}: {problem}" if empty[row].as_py() else problem)
+        return error(row, of_missing(missing, problem) if empty[row].as_py() else problem)
 
     return made
+
+
+def of_missing(missing: str, problem: str) -> str:
+    """Return what is wrong with an empty cell: with the number that stands for it."""
+    return f"the cell is empty, and --missing {missing}: {problem}"
 
 
 def floats_of(cells: Any, error: Error, missing: str | None) -> NDArray[np.float64]:
@@ -263,7 +269,7 @@ def _kind_of(cells: Any) -> Any:
 
 def are_exact(values: NDArray[np.float64]) -> bool:
     """Whether all numbers are so small that every integer like them is a float64; infinity and NaN are not."""
-    return not values.size or bool(values.min() > -_EXACT and values.max() < _EXACT)
+    return not values.size or bool(np.min(values) > -_EXACT and np.max(values) < _EXACT)
 
 
 def _cast(cells: Any, kind: Any) -> NDArray[Any] | None:
