@@ -467,6 +467,15 @@ class Untrue(UserList[Any]):
         raise RuntimeError
 
 
+def test_masked_elements_of_what_an_object_turns_into_are_refused() -> None:
+    class Masked:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return np.ma.masked_array([1, 2], [False, True])
+
+    with pytest.raises(ArrayTypeError, match=r"^x is a masked array with 1 masked element"):
+        dmlgpu.cumulative_sum(Masked())
+
+
 @pytest.mark.parametrize("masked", range(4))
 def test_masked_elements_of_members_that_are_made_are_refused(masked: int) -> None:
     with pytest.raises(ArrayTypeError, match=rf"^x\[{masked}\]\[0\] is a masked array with 1 masked element"):

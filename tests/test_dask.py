@@ -310,6 +310,17 @@ def test_arrays_that_do_not_fit(make: Any, error: type[DmlGpuError], text: str) 
         dmlgpu.cumulative_sum(make())
 
 
+def test_masked_chunks_where_numpy_would_drop_the_masks() -> None:
+    x = da.ma.masked_equal(da.arange(9, chunks=4), 2)
+    for name, call in {
+        "block": lambda: dmlgpu.Scan("sum", axis=0).push(x),
+        "x": lambda: dmlgpu.asarray(x),
+        r"x\[0\]": lambda: dmlgpu.cumulative_sum([x, x], axis=1),
+    }.items():
+        with pytest.raises(ArrayTypeError, match=rf"^{name} has chunks of masked arrays, .*filled\({name}, 0\)$"):
+            call()
+
+
 @pytest.mark.parametrize("operate", [dmlgpu.cumulative_sum, dmlgpu.round])
 def test_masked_chunks_that_dask_takes_for_others(operate: Any) -> None:
     """Where only the tasks see what the chunks are."""
@@ -380,6 +391,11 @@ def test_devices_that_cannot_be_sent_to_workers(device: dmlgpu.Device) -> None:
     for wrong in (device, True, 1.5):
         with pytest.raises(ArrayTypeError, match=r"^device is .*, which cannot be sent to dask's workers: give a part"):
             dmlgpu.cumulative_sum(da.ones(9000, chunks=2000), device=wrong)
+
+
+def test_a_device_by_an_index_of_numpy() -> None:
+    lazy = dmlgpu.cumulative_sum(da.ones(9000, chunks=2000), device=np.int64(0))
+    assert lazy.compute(scheduler="synchronous")[-1] == 9000
 
 
 def test_a_rounding_in_another_byte_order_says_what_it_gives() -> None:

@@ -44,7 +44,7 @@ def check_chunks(x: dask.array.Array, device: object) -> None:
         raise ArgumentError(f"x has {x.ndim} dimensions; at most {MAX_DIMENSIONS} are supported: reshape or squeeze it")
     by_dtype(x.dtype, "x")
     _refuse_masked(x._meta)
-    if device is not None and (isinstance(device, bool) or not isinstance(device, str | int)):
+    if device is not None and (isinstance(device, bool) or not isinstance(device, str | int | np.integer)):
         raise ArrayTypeError(
             f"device is {with_type(device)}, which cannot be sent to dask's workers: give a part of an adapter's "
             "summary, or its index"

@@ -51,7 +51,10 @@ def host_array(x: ArrayLike, argument: str = "x") -> NDArray[Any]:
         _refuse_masked_members(x, argument)
     try:
         anything: Any = x
-        array = np.from_dlpack(anything) if _speaks_dlpack_only(x) else np.asarray(x)
+        array = np.from_dlpack(anything) if _speaks_dlpack_only(x) else np.asanyarray(x)
+        if type(array) is not np.ndarray:
+            _refuse_masked(array, argument)  # what an object turned into
+            array = np.asarray(array)
     except DmlGpuError:  # such as that of a released DeviceArray in a list
         raise
     except Exception as error:
@@ -110,7 +113,12 @@ def _is_nest(x: Any) -> bool:
     return not any(hasattr(type(x), way) for way in _WAYS)
 
 
-def _refuse_masked(x: ArrayLike, argument: str) -> None:
+def _refuse_masked(x: Any, argument: str) -> None:
+    if isinstance(getattr(x, "_meta", None), np.ma.MaskedArray):  # a dask array: what it has NumPy make drops the mask
+        raise ArrayTypeError(
+            f"{argument} has chunks of masked arrays, whose masked elements cannot be left out: fill them first, as in "
+            f"dask.array.ma.filled({argument}, 0)"
+        )
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         masked = int(np.count_nonzero(np.ma.getmaskarray(x)))
         raise ArrayTypeError(
@@ -145,9 +153,10 @@ def _refuse_masked_members(x: Any, argument: str, *, numbers: bool = False) -> N
             if all(issubclass(kind, _NUMBERS) for kind in firsts):
                 return
         for i, part in enumerate(x):
-            if isinstance(part, np.ma.MaskedArray):
-                _refuse_masked(part, f"{name}[{i}]")
-            elif not isinstance(part, _NUMBERS) and _is_nest(part):
+            if isinstance(part, _NUMBERS):
+                continue
+            _refuse_masked(part, f"{name}[{i}]")
+            if _is_nest(part):
                 look(part, f"{name}[{i}]", depth + 1)
 
     look(x, argument, 1)
