@@ -174,7 +174,7 @@ ODD: dict[str, Callable[[dmlgpu.Device], Any]] = {
     "masked": lambda d: np.ma.masked,
     "masked array": lambda d: np.ma.masked_array([1, 2], [0, 1]),
     "masked rows": lambda d: [np.ma.masked_array([1, 2], [0, 1]), np.ma.masked_array([1, 2], [0, 1])],
-    "datetime64": lambda d: np.datetime64("NaT"),
+    "datetime64": lambda d: np.datetime64("NaT", "s"),
     "dtype": lambda d: np.dtype("float64"),
     "swapped dtype": lambda d: np.dtype(">i4"),
     "structured dtype": lambda d: np.dtype("i4,f4"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -148,5 +149,6 @@ def test_the_standards_own_suite(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert "= 16 passed, 1364 deselected in " in done.stdout, done.stdout + done.stderr
+    # The others are of what NumPy has besides, which differs by its version.
+    assert re.search(r"= 16 passed, \d+ deselected in ", done.stdout), done.stdout + done.stderr
     assert done.returncode == 0

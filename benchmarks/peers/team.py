@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -214,7 +214,7 @@ def _error(row: Row, x: NDArray[Any], found: NDArray[Any]) -> float:
     if row.axis is None:
         exact: NDArray[Any] = reference.round(x, "half_even")
     elif x.dtype.kind == "f":
-        accumulate = np.cumsum if row.operator == "sum" else np.cumprod
+        accumulate: Callable[..., NDArray[Any]] = np.cumsum if row.operator == "sum" else np.cumprod
         exact = accumulate(x, axis=row.axis, dtype=np.float64)
     else:
         exact = reference.cumulative(x, row.operator, axis=row.axis)

@@ -85,7 +85,7 @@ def numpy_call(row: Row) -> Callable[[Array], Array]:
     if row.axis is None:
         return np.rint
     axis, kind = row.axis, np.dtype(row.type)
-    accumulate = np.cumsum if row.operator == "sum" else np.cumprod
+    accumulate: Callable[..., Array] = np.cumsum if row.operator == "sum" else np.cumprod
     turn = (slice(None),) * axis + (slice(None, None, -1),)
 
     def inclusive(x: Array) -> Array:

@@ -478,7 +478,7 @@ def first_tile(problem: ScanProblem, carries: Words | None) -> int | None:
     is_anew = (carries[:, CARRY_FLAGS] == HAS_S) & (s == last).all(axis=1) & (c == last).all(axis=1)
     counted = carries[~is_anew if not is_anew.all() else slice(None), CARRY_FLAGS]
     found, times = np.unique(counted, return_counts=True)
-    flags = int(found[times.argmax()])
+    flags = int(found[np.argmax(times)])
     return (flags & 0xFF) + (SPAN_TILES if flags & HAS_S else 0)
 
 

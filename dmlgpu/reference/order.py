@@ -198,7 +198,7 @@ def _exceptional(x: Array, s: Array, last: Array, is_first: bool, arithmetic: Ar
         results, total = _span(elements, arithmetic.admit(s), is_first, arithmetic)
         bad = ~np.isfinite(arithmetic.numbers(results[0]))
         if bad.any():
-            place = int(bad.argmax()) // TILE * TILE
+            place = int(np.argmax(bad)) // TILE * TILE
             before = results[0, place - 1] if place else last
             tile = x[start + place : start + place + TILE]
             absent = is_first and place == 0
