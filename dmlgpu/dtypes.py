@@ -127,8 +127,7 @@ def by_dtype(dtype: DTypeLike, argument: str = "x") -> ElementType:
     found = _BY_DTYPE.get(resolved)
     if found is None:
         raise ArrayTypeError(
-            f"{argument} has dtype {resolved}, which has no element type on the device; convert it with astype to "
-            f"one of {_NAMES}"
+            f"{argument} has dtype {resolved}, which has no element type on the device: give one of {_NAMES}"
         )
     return found
 

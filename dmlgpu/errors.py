@@ -114,7 +114,7 @@ class AxisError(DmlGpuError, np.exceptions.AxisError):
 
     def __init__(self, axis: int | None, ndim: int, message: str | None = None) -> None:
         if ndim == 0:
-            said_of_argument = "an array of 0 dimensions has no axis: give x.reshape(1)"
+            said_of_argument = "an array of 0 dimensions has no axis: give x.reshape(1), or [x] if it is a number"
         elif axis is None:
             said_of_argument = (
                 f"axis=None needs an array of 1 dimension, and this has {ndim}: give an axis, or x.reshape(-1) to scan "

@@ -225,8 +225,10 @@ class TestTables:
 
     def test_the_output_may_be_an_array(self, run: Run) -> None:
         Path("x.csv").write_text(TABLE)
-        assert run("round", "x.csv", "-o", "y.npy").status == 0
+        status, out, _ = run("round", "x.csv", "-o", "y.npy")
+        assert status == 0
         assert same(np.load("y.npy"), np.array([[0, 1], [0, 2], [4, 3]], np.float64))
+        assert "float64 (3, 2), without column" in out
 
     def test_fractions_are_float64(self, run: Run) -> None:
         Path("x.csv").write_text("x\n0.1\n0.2\n0.3\n")

@@ -365,6 +365,7 @@ BAD = {
     "no folder": ("--quick --json gone/x.json", "cannot write gone/x.json: gone is not a folder; create it first"),
     "a folder": ("--quick --md .", "cannot write .: it exists and is not an ordinary file"),
     "one output for two": ("--quick --csv x --md ./x", "--csv and --md both name x: give each a file of its own"),
+    "a hyphen": ("--quick --csv -", "--csv is '-', which is no file's name: give one, or ./- if that is its name"),
     "compare a pipe": ("compare pipe.json pipe.json", "pipe.json is not an ordinary file; copy it into one"),
     "compare an endless file": ("compare /dev/zero text.json", "/dev/zero is not an ordinary file"),
     "resume of nothing": ("--quick --resume", "--resume goes on with the file of --json FILE: name it"),

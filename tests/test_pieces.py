@@ -771,7 +771,18 @@ def test_pieces_that_do_not_fit(device: dmlgpu.Device) -> None:
     wanted = r"^block has shape \(.*\) while the pieces before it have \(2, any, 3\): cut the array along axis 1 only$"
     refused(scan, np.ones((2, 10, 4), np.float32), ArgumentError, wanted)
     refused(scan, np.ones((2, 10), np.float32), ArgumentError, wanted)
-    refused(scan, np.ones((2, 10, 3)), ArrayTypeError, r"^block has dtype float64 while .* have float32: convert it")
+    refused(
+        scan,
+        np.ones((2, 10, 3)),
+        ArrayTypeError,
+        r"^block has dtype float64 while .* have float32: give all of them as one dtype, such as float64,",
+    )
+    refused(
+        scan,
+        np.ones((2, 10, 3), "i2"),
+        ArrayTypeError,
+        r"^block has dtype int16 .*: convert it with astype\('float32'\)$",
+    )
     refused(scan, np.ones((2, 10, 3), complex), ArrayTypeError, r"^block has dtype complex128")
     refused(scan, "text", ArrayTypeError, r"^block ")
     along = "and the scan goes along axis 1: give pieces of at least 2 dimensions$"
@@ -822,6 +833,7 @@ def test_a_scan_ends_once(device: dmlgpu.Device) -> None:
         ({"axis": 1.5}, ArrayTypeError, r"^axis is 1\.5"),
         ({"dtype": "text"}, ArrayTypeError, r"^dtype is 'text' of type str, which is no dtype"),
         ({"dtype": complex}, ArrayTypeError, r"^dtype is complex128, which has no element type"),
+        ({"dtype": bool}, ArrayTypeError, r"^dtype is bool, which has no sums and products"),
         ({"exclusive": 2}, ArrayTypeError, r"^exclusive is 2 of type int; give True or False$"),
         ({"reverse": "no"}, ArrayTypeError, r"^reverse is 'no'"),
         ({"precision": "high"}, ArgumentError, r"^precision is 'high'"),
@@ -837,7 +849,6 @@ def test_arguments(options: dict[str, Any], error: type[DmlGpuError], text: str)
 def test_arguments_that_the_first_piece_shows_to_be_wrong(device: dmlgpu.Device) -> None:
     cases: list[tuple[dict[str, Any], type[DmlGpuError], str]] = [
         ({"precision": "compensated"}, ArgumentError, r"^precision is 'compensated', which is for sums of float32"),
-        ({"dtype": "bool"}, ArrayTypeError, r"^dtype is bool"),
         (
             {"axis": 3},
             AxisError,

@@ -295,7 +295,7 @@ class DeviceArray:
         Raises
         ------
         ReleasedArrayError, DeviceReleasedError
-            If the array's memory, or its device, was released.
+            If the array's memory was released, or, where there are elements to read, its device.
         HostMemoryError
             If this process has no room for it, as for a view that repeats elements.
 

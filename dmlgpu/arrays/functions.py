@@ -33,7 +33,7 @@ from .tensors import Tensor, assign, copied_if_overlapping, empty, run, upload
 if TYPE_CHECKING:
     from ..runtime.device import Device
 
-__all__ = ["cumulative_prod", "cumulative_sum", "kept_problem", "round", "scan_element"]
+__all__ = ["cumulative_prod", "cumulative_sum", "kept_problem", "round", "scan_dtype", "scan_element"]
 
 PrecisionName = Literal["default", "compensated"]
 ModeName = Literal["half_even", "toward_zero", "half_away"]
@@ -533,6 +533,11 @@ def _element_of(source: ElementType, dtype: DTypeLike | None, out: NDArray[Any] 
         if element == BOOL:
             raise ArrayTypeError("out has dtype bool, which has no sums and products: give an out of another dtype")
         return element
+    return scan_dtype(dtype)
+
+
+def scan_dtype(dtype: DTypeLike) -> ElementType:
+    """Return the element type that the argument `dtype` of a scan names."""
     element = by_argument(dtype, computed=True)
     if element == BOOL:
         raise ArrayTypeError("dtype is bool, which has no sums and products: leave it out to get int64")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arguments import choice, integer
-from ..dtypes import BOOL, ELEMENT_TYPES, ElementType, by_argument, by_dtype, by_name
+from ..dtypes import BOOL, ELEMENT_TYPES, ElementType, by_dtype, by_name
 from ..errors import (
     ArgumentError,
     ArrayTypeError,
@@ -44,7 +44,7 @@ from ..planning.problem import (
 from ..planning.windows import TILE, Limits
 from ..sections import Section, let_interrupts_through
 from .array import DeviceArray
-from .functions import PrecisionName, kept_problem, scan_element
+from .functions import PrecisionName, kept_problem, scan_dtype, scan_element
 from .host import host_array, host_empty
 from .tensors import Tensor, assign, copy, empty, packed, upload
 
@@ -183,7 +183,7 @@ class Scan:
         self._axis = integer(axis, "axis")
         self._options = ScanOptions.checked(exclusive, reverse, precision, monotone)
         check_monotone(self._options.monotone, self._operator)
-        element = None if dtype is None else by_argument(dtype, computed=True)
+        element = None if dtype is None else scan_dtype(dtype)
         check_precision(self._options.precision, self._operator, element)
         self._dtype = None if element is None else element.name
         self._device = device
@@ -367,9 +367,14 @@ class Scan:
                 f"{expected.axis} only"
             )
         if source is not expected.source:
+            common = np.promote_types(source.dtype, expected.source.dtype)
             raise ArrayTypeError(
-                f"block has dtype {source} while the pieces before it have {expected.source}: convert it with "
-                f"astype('{expected.source}')"
+                f"block has dtype {source} while the pieces before it have {expected.source}: "
+                + (
+                    f"convert it with astype('{common}')"
+                    if common == expected.source.dtype
+                    else f"give all of them as one dtype, such as {common}, from the first on"
+                )
             )
         return expected
 

@@ -184,6 +184,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         command = commands.add_parser(name, help=summary, formatter_class=raw, allow_abbrev=False)
         if name == given:  # the others' modules stay out: they cost time to import
             _add_command(command, module)
+    if argv and argv[0].startswith("-") and argv[0] not in ("-", "--", "-h", "--help", "--version"):
+        parser.error(f"unrecognized arguments: {argv[0]}; options come behind the command")
     arguments, unknown = parser.parse_known_args(argv)
     if unknown:  # the help of the command lists what it takes
         commands.choices.get(arguments.command, parser).error(f"unrecognized arguments: {' '.join(unknown)}")

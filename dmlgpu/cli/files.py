@@ -89,6 +89,8 @@ def check_outputs(options: Mapping[str, str | None]) -> dict[str, Path]:
     for option, name in options.items():
         if name == "":  # which is a folder to Path
             raise CommandError(f"{option} is empty: give the name of a file")
+        if name == "-":
+            raise CommandError(f"{option} is '-', which is no file's name: give one, or ./- if that is its name")
     paths = {option: Path(name) for option, name in options.items() if name is not None}
     options_of: dict[str, str] = {}
     for option, path in paths.items():

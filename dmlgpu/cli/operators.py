@@ -324,8 +324,14 @@ def run(arguments: Namespace) -> int:
         if target is None:
             say(summarize(f"{done} of {name}", result, device.summary))
             return 0
-        _write(target, result)
         said = describe(result)
+        if isinstance(result, Table) and written == "npy":
+            left_out = [one_line(column.name) for column in result.columns if column.numbers is None]
+            result = result.stacked(f"cannot write {target}", "write .csv or .parquet, or choose a type with --dtype")
+            said = describe(result)
+            if left_out:
+                said += f", without column{'' if len(left_out) == 1 else 's'} {', '.join(left_out)}"
+        _write(target, result)
     if target is not STANDARD_OUTPUT:
         say(f"wrote {one_line(target)}: {done} of {name}, {said}, on {device.summary}")
     return 0
@@ -497,7 +503,10 @@ def _axis(source: Path, shape: tuple[int, ...], dtype: np.dtype[Any], arguments:
         raise CommandError(
             f"{source} has shape {shape}; say along which axis to run, with --axis 0 to {len(shape) - 1}"
         )
-    return resolve_axis(arguments.axis or 0, len(shape))
+    try:
+        return resolve_axis(arguments.axis or 0, len(shape))
+    except AxisError as error:
+        raise CommandError(f"{source}: {error}") from None
 
 
 def _check_roundable(name: object, dtype: np.dtype[Any], arguments: Namespace) -> None:
@@ -599,12 +608,8 @@ def _write(target: Path, result: Result) -> None:
             table = result if isinstance(result, Table) else array_table(result, f".{kind}")
             _table_files(kind).write_table(file, table)
         else:
-            write_npy(
-                file,
-                result.stacked(f"cannot write {target}", "write .csv or .parquet, or choose a type with --dtype")
-                if isinstance(result, Table)
-                else result,
-            )
+            assert not isinstance(result, Table)
+            write_npy(file, result)
 
 
 def how(operator: str, axis: int | None, options: Mapping[str, Any]) -> str:

@@ -194,9 +194,14 @@ def array_table(array: NDArray[Any], extension: str = ".csv") -> Table:
     Raises
     ------
     CommandError
-        If there are rows but no columns.
+        If there are no columns, or, for a .csv file, no rows.
     """
     columns = array[:, np.newaxis] if array.ndim == 1 else array
+    if extension == ".csv" and not len(columns):
+        raise CommandError(
+            f"the result has shape {array.shape}: without a header and rows nothing of it would be in a .csv file; "
+            "write .npy or .parquet"
+        )
     if columns.shape[1] == 0:
         raise CommandError(
             f"the result has shape {array.shape}: a {extension} file needs at least one column; write .npy"
