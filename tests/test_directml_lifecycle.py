@@ -501,6 +501,20 @@ def test_an_initializer_with_nothing_to_own_needs_no_bindings(session: Session) 
     assert initializer.GetBindingProperties() == dml.DML_BINDING_PROPERTIES(0, 0, 0)
 
 
+@pytest.mark.parametrize("flags", [dml.DML_CREATE_DEVICE_FLAG_NONE, dml.DML_CREATE_DEVICE_FLAG_DEBUG])
+def test_an_initialization_that_is_recorded_often_takes_no_memory(gpu: Any, flags: int) -> None:
+    session = Session(gpu, flags)
+    compiled = session.compile(SUM(tensor(3, Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML), tensor(3), 0))
+    initializer, memory = initializer_of(session, compiled), gpu.create_buffer(size=512, usage=STORAGE)
+    for offset in (0, 256, 0):
+        table = session.table(initializer)
+        table.BindInputs(1, array_binding(dml.DML_BUFFER_BINDING(upload(session, [1, 2, 3]), 0, 12)))
+        table.BindOutputs(1, buffer_binding(memory, offset, 256))
+        for _ in range(20):
+            session.submit((initializer, table))
+    assert len(compiled._filled) <= 2  # places
+
+
 def test_initialization_and_execution_in_one_encoder(session: Session) -> None:
     source = tensor(5, Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML)
     x = np.arange(5, dtype=np.float32)

@@ -268,17 +268,21 @@ class IDMLCompiledOperator(IDMLDispatchable):
 
     def _note_initialization(self, persistent: Slot | None) -> None:
         self._initialized = True
+        if not self._device._debug:
+            return  # nobody asks
         self._filled = [place for place in self._filled if place[0]() is not None]
-        if persistent is not None:
+        if persistent is not None and not self._is_filled(persistent):
             self._filled.append((weakref.ref(persistent.buffer), persistent.offset))
+
+    def _is_filled(self, persistent: Slot) -> bool:
+        """Whether an initialization of this place was recorded."""
+        return any(buffer() is persistent.buffer and offset == persistent.offset for buffer, offset in self._filled)
 
     def _check_initialization(self, persistent: Slot | None, where: str) -> None:
         """Raise what the debug layer finds wrong: no initialization, or another persistent resource."""
         if not self._initialized:
             raise invalid_call(f"{where}: {self._label()} is not initialized; record its IDMLOperatorInitializer first")
-        if persistent is not None and not any(
-            buffer() is persistent.buffer and offset == persistent.offset for buffer, offset in self._filled
-        ):
+        if persistent is not None and not self._is_filled(persistent):
             raise invalid_argument(
                 f"{where}: {self._label()}: {persistent.name} ({persistent.range}) is not one that an "
                 "IDMLOperatorInitializer was recorded for; bind that one, or initialize this"
