@@ -226,6 +226,18 @@ def test_tensors_above_the_limits(device: Device) -> None:
         assert np.array_equal(dmlgpu.cumulative_sum(x, device=small), np.arange(1, 2**18 + 1))
 
 
+def test_uniforms_that_no_single_buffer_has_room_for(device: Device) -> None:
+    """Passes that a caller's encoder takes all at once."""
+    limits = {"max-buffer-size": 2**17, "max-storage-buffer-binding-size": 768}
+    x = np.ones((60, 60), np.float32)  # a pass for each element
+    with Device(device.description, limits=limits) as small:
+        array, out = dmlgpu.asarray(x, device=small), dmlgpu.asarray(np.zeros_like(x), device=small)
+        encoder = small.gpu_device.create_command_encoder()
+        dmlgpu.cumulative_sum(array, axis=0, out=out, encoder=encoder)
+        small.gpu_device.queue.submit([encoder.finish()])
+        assert np.array_equal(out.numpy(), np.cumsum(x, axis=0))
+
+
 @pytest.mark.parametrize("limit", ["bytes", "workgroups"])
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "int64"])
 def test_tensors_at_the_limits(device: Device, dtype: str, limit: str) -> None:

@@ -354,10 +354,15 @@ class Executor:
         return self.pipelines.get_all(planned.pipeline for planned in plan.passes)
 
     def _bind(self, plan: Plan, source: Any, target: Any, scratch: tuple[Any, int]) -> Bound:
-        """Return the plan over these buffers, with uniforms of its own."""
+        """Return the plan over these buffers, with uniforms of its own: as few buffers of them as they fit into."""
         pipelines = self._compiled(plan)  # which may fail: before memory is allocated
-        uniforms = self._gpu_device.create_buffer(size=self._stride * len(pipelines), usage=_UNIFORM)
-        return Bound(self._steps(plan.passes, pipelines, source, target, scratch, uniforms))
+        steps: list[Step] = []
+        at_once = self._gpu_device.limits["max-buffer-size"] // self._stride
+        for first in range(0, len(pipelines), at_once):
+            passes, some = plan.passes[first : first + at_once], pipelines[first : first + at_once]
+            uniforms = self._gpu_device.create_buffer(size=self._stride * len(some), usage=_UNIFORM)
+            steps += self._steps(passes, some, source, target, scratch, uniforms)
+        return Bound(tuple(steps))
 
     def _keep(self, plan: Plan, source: Any, target: Any, scratch: tuple[Any, int]) -> Bound:
         """Return the plan over these buffers, from the kept ones if it is there."""
