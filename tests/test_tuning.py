@@ -6,9 +6,11 @@ import json
 import os
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,7 @@ from dmlgpu.planning.windows import Limits
 from dmlgpu.runtime import tuned
 from dmlgpu.runtime.device import Buffer, Device
 
+from .cli_runner import one_line
 from .harness import changed, run
 
 SHAPES = [((3, 9000), 1), ((40, 300), 1), ((700, 24), 1), ((300, 40), 0), ((5000, 6), 0), ((20_000,), 0)]
@@ -253,6 +256,24 @@ class TestFile:
         with pytest.warns(TuningWarning, match="not an ordinary file"):
             assert tuned.stored_tuning(device.description) == DEFAULTS
 
+    def test_a_file_of_any_size_is_not_read(self, cache: Path, device: Device) -> None:
+        cache.parent.mkdir(parents=True)
+        with cache.open("wb") as file:
+            file.truncate(2**40)  # which takes no room
+        with pytest.warns(TuningWarning, match="is damaged .it has 1099511627776 bytes, and 4194304 are the most"):
+            assert tuned.stored_tuning(device.description) == DEFAULTS
+        assert main(["tune", "--forget"]) == 0
+        assert tuned.read_file(cache) == {}
+
+    def test_a_key_that_is_missing_is_named(self, cache: Path, device: Device) -> None:
+        keep(cache, device)
+        content = json.loads(cache.read_text())
+        del content["adapters"][device.summary]["driver"]
+        cache.write_text(json.dumps(content))
+        with pytest.warns(TuningWarning, match="is damaged .it has no 'driver'.") as caught:
+            tuned.stored_tuning(device.description)
+        assert caught[0].filename == __file__
+
     def test_off_leaves_it_out(self, cache: Path, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
         keep(cache, device)
         monkeypatch.setenv("DMLGPU_TUNING", "off")
@@ -368,6 +389,33 @@ class TestCommand:
         assert (out, err.count("\n")) == ("", 1)
         assert f"cannot write to the cache folder {tmp_path / 'file' / 'dmlgpu'}: " in err
         assert "set XDG_CACHE_HOME to a folder that can be written to" in err
+
+    def test_a_file_that_cannot_be_replaced(
+        self, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(command, "tune", None)  # nothing is measured before
+        cache.mkdir(parents=True)
+        assert main(["tune"]) == 2
+        assert f"cannot write {cache}: it exists and is not an ordinary file; set XDG_CACHE_HOME" in one_line(
+            capsys.readouterr().err
+        )
+
+    def test_json_of_nothing(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["tune", "--forget", "--json"]) == 2
+        assert "argument --json: not allowed with argument --forget" in one_line(capsys.readouterr().err)
+
+    def test_two_at_a_time_keep_what_both_found(self, cache: Path, device: Device) -> None:
+        adapters = [replace(device.description, summary=f"adapter {number}") for number in range(2)]
+        cache.parent.mkdir(parents=True)
+
+        def write(adapter: Any) -> None:
+            for _ in range(40):
+                command._write(command._writable_file(), SimpleNamespace(description=adapter), DEFAULTS, [])
+                assert adapter.summary in tuned.read_file(cache)
+
+        with ThreadPoolExecutor(2) as threads:
+            list(threads.map(write, adapters))
+        assert tuned.read_file(cache).keys() == {adapter.summary for adapter in adapters}
 
     def test_no_folder_at_all(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         monkeypatch.setattr(tuned, "tuning_file", lambda: None)

@@ -20,7 +20,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["check_replaceable", "continuing", "replacing"]
+__all__ = ["alone_in", "check_replaceable", "continuing", "replacing"]
 
 _WRITE_FLAGS = (
     os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -39,6 +39,21 @@ def check_replaceable(path: Path) -> None:
     with _temporary(path) as (file, name, _):
         file.close()
         os.unlink(name)
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Wait until no other process is in such a block of this folder, where the system can lock folders."""
+    descriptor = None
+    if fcntl is not None:
+        with suppress(OSError):  # a file system without locks, or a folder that nobody may list
+            descriptor = os.open(folder, os.O_RDONLY)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from ..bench.tune import QUESTIONS, Decision, tune
 from ..errors import counted
 from ..planning.tuning import DEFAULTS, Tuning
 from .console import CommandError, columns, note, one_line, say, warn
-from .replacement import replacing
+from .replacement import alone_in, check_replaceable, replacing
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
@@ -43,8 +43,9 @@ _SECONDS = 40.0
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.description = _DESCRIPTION
-    parser.add_argument("--forget", action="store_true", help="measure nothing, and remove what was kept of the device")
-    parser.add_argument("--json", action="store_true", help="print JSON, with every time that was measured")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--forget", action="store_true", help="measure nothing, and remove what was kept of the device")
+    what.add_argument("--json", action="store_true", help="print JSON, with every time that was measured")
 
 
 def run(arguments: Namespace) -> int:
@@ -126,16 +127,17 @@ def _writable_file() -> Path:
     path = tuning_file()
     if path is None:
         raise CommandError("this user has no folder for caches: set XDG_CACHE_HOME to one")
+    way_out = "set XDG_CACHE_HOME to a folder that can be written to"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        probe = path.with_suffix(".probe")
-        probe.write_bytes(b"")
-        probe.unlink()
     except OSError as error:
         raise CommandError(
-            f"cannot write to the cache folder {path.parent}: {error.strerror or error}; set XDG_CACHE_HOME to a "
-            "folder that can be written to"
+            f"cannot write to the cache folder {path.parent}: {error.strerror or error}; {way_out}"
         ) from error
+    try:
+        check_replaceable(path)
+    except CommandError as error:
+        raise CommandError(f"{error}; {way_out}") from error
     return path
 
 
@@ -143,12 +145,13 @@ def _write(path: Path, device: Device, tuning: Tuning | None, measured: Any) -> 
     """Replace the device's entry, or remove it; a damaged file is replaced as a whole."""
     from ..runtime.tuned import read_file, with_entry
 
-    try:
-        entries = read_file(path)
-    except (OSError, ValueError, RecursionError):
-        entries = {}
-    content = with_entry(entries, device.description, tuning or DEFAULTS, measured)
-    if tuning is None:
-        del content["adapters"][device.description.summary]
-    with replacing(path) as file:
-        file.write(json.dumps(content, indent=2).encode() + b"\n")
+    with alone_in(path.parent):
+        try:
+            entries = read_file(path)
+        except (OSError, ValueError, RecursionError):
+            entries = {}
+        content = with_entry(entries, device.description, tuning or DEFAULTS, measured)
+        if tuning is None:
+            del content["adapters"][device.description.summary]
+        with replacing(path) as file:
+            file.write(json.dumps(content, indent=2).encode() + b"\n")

@@ -321,7 +321,7 @@ def warn_of_software(adapter: AdapterDescription) -> None:
         warnings.warn(
             f"computing on the CPU: {adapter.summary} is a software adapter (same results, less speed)",
             SoftwareAdapterWarning,
-            stacklevel=_callers_level(),
+            stacklevel=callers_level(),
         )
 
 
@@ -331,11 +331,11 @@ def warn_of_loss(summary: str) -> None:
         f"the device {summary!r} was destroyed or lost, and another one is opened on the adapter; arrays that were on "
         "it are gone",
         DeviceLostWarning,
-        stacklevel=_callers_level(),
+        stacklevel=callers_level(),
     )
 
 
-def _callers_level() -> int:
+def callers_level() -> int:
     """Return the stacklevel, for `warnings.warn` in the function that asks, of the first line outside this package."""
     package = __name__.partition(".")[0]
     level, frame = 1, sys._getframe(1)

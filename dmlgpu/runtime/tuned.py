@@ -9,22 +9,22 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dmlgpu
 
 from ..errors import ArgumentError, TuningWarning, shown
 from ..planning.tuning import DEFAULTS, Tuning
+from .adapters import AdapterDescription, callers_level
 from .measured import usable_cores
 from .wgpu_private import implementation
-
-if TYPE_CHECKING:
-    from .adapters import AdapterDescription
 
 __all__ = ["VARIABLE", "conditions", "is_off", "read_file", "stored_tuning", "tuning_file", "with_entry"]
 
 VARIABLE = "DMLGPU_TUNING"
 _FORMAT = 1
+_MOST_BYTES = 2**22
+"""Of a file. An adapter's entry takes some 10 KB."""
 _WAY_OUT = "its thresholds are left out: run `dmlgpu tune` again, or set DMLGPU_TUNING=off"
 
 
@@ -84,9 +84,11 @@ def stored_tuning(adapter: AdapterDescription) -> Tuning:
         return Tuning(**entry["thresholds"])
     except OSError as error:
         problem = f"cannot be read ({error.strerror})"
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except KeyError as error:
+        problem = f"is damaged (it has no {error})"
+    except (ValueError, TypeError, RecursionError) as error:
         problem = f"is damaged ({error})"
-    warnings.warn(f"the tuning file {path} {problem}; {_WAY_OUT}", TuningWarning, stacklevel=2)
+    warnings.warn(f"the tuning file {path} {problem}; {_WAY_OUT}", TuningWarning, stacklevel=callers_level())
     return DEFAULTS
 
 
@@ -102,6 +104,9 @@ def read_file(path: Path) -> dict[str, Any]:
 
     if not os.path.isfile(path):  # a pipe would have its reader wait
         raise FileNotFoundError(errno.ENOENT, "not an ordinary file")
+    size = os.stat(path).st_size
+    if size > _MOST_BYTES:
+        raise ValueError(f"it has {size} bytes, and {_MOST_BYTES} are the most that are read")
     content = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(content, dict) or not isinstance(content.get("adapters"), dict):
         raise ValueError("it has no adapters")
