@@ -72,6 +72,7 @@ def test_help_names_the_profiles(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (("cumsum", "--shape", "4x4", "--profile", "h200"), "--axis is missing, and --shape has 2 dimensions: give"),
         (("cumsum", "--shape", "4x4", "--axis", "2", "--profile", "h200"), "axis 2 is out of range"),
+        (("cumsum", "--shape", "1x1x1x1x1x1x1x1x1", "--profile", "h200"), "9 dimensions; at most 8 are supported"),
         (("cumsum", "--shape", "4by4"), "'4by4' is no shape: write sizes with an x between"),
         (("cumsum", "--shape", "0", "--profile", "h200"), "give sizes of 1 or more"),
         (("cumsum", "--shape", "9999999999^99", "--profile", "h200"), "at most 2^32-1 are supported"),

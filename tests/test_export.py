@@ -403,6 +403,7 @@ WRONG = {
     ),
     "a full folder": ("cumsum --shape 3 -o full", "--output full is a folder that is not empty: give a new one"),
     "a file": ("cumsum --shape 3 -o full/file", "--output full/file is a file: give a folder"),
+    "a link to nothing": ("cumsum --shape 3 -o full/link", "--output full/link is a link to nothing: give a folder"),
     "no parent": ("cumsum --shape 3 -o no/folder", "--output no/folder: no is not a folder; create it first"),
 }
 
@@ -411,11 +412,15 @@ WRONG = {
 def test_what_cannot_be_exported_is_one_line(cli: Run, arguments: str, message: str) -> None:
     Path("full").mkdir()
     Path("full", "file").write_text("mine")
+    there = ["full", str(Path("full", "file"))]
+    if "link" in arguments:
+        Path("full", "link").symlink_to("nothing")
+        there.append(str(Path("full", "link")))
     into = [] if " -o " in arguments else ["-o", "folder"]
     status, out, err = cli("export", *arguments.split(), *into)
     assert (status, out) == (2, "")
     assert message in one_line(err)
-    assert [str(path) for path in sorted(Path().rglob("*"))] == ["full", str(Path("full", "file"))]
+    assert [str(path) for path in sorted(Path().rglob("*"))] == there
 
 
 def test_an_empty_folder_is_filled_and_a_failure_leaves_it_empty(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:

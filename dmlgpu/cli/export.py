@@ -107,7 +107,8 @@ def _as_json(content: Mapping[str, Any]) -> str:
 def _check_folder(folder: Path) -> None:
     """Raise an error if something is there that would be mixed with the files, or overwritten."""
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        raise CommandError(f"--output {folder} is a file: give a folder")
+        what = "a link to nothing" if os.path.islink(folder) and not os.path.exists(folder) else "a file"
+        raise CommandError(f"--output {folder} is {what}: give a folder")
     if os.path.isdir(folder) and any(folder.iterdir()):
         raise CommandError(f"--output {folder} is a folder that is not empty: give a new one, or empty it")
     if not os.path.isdir(folder.parent):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..dtypes import ELEMENT_TYPES
 from ..errors import AxisError, counted
-from ..layout import resolve_axis
+from ..layout import MAX_DIMENSIONS, resolve_axis
 from ..planning.problem import MODES, OPERATORS, Operator, ScanOptions
 from .console import CommandError, one_line, say
 from .files import Format, check_output, input_format, output_format
@@ -656,7 +656,7 @@ def problem_given(arguments: Namespace) -> dict[str, Any]:
     names = ("operator", "shape", "axis", "exclusive", "reverse", "precision", "monotone", "in_place")
     if arguments.mode is not None and arguments.operator != "round":
         raise CommandError(f"--mode is for round, and {arguments.operator} rounds nothing to integers: leave it out")
-    if arguments.operator != "round" and arguments.axis is None and len(arguments.shape) > 1:
+    if arguments.operator != "round" and arguments.axis is None and 1 < len(arguments.shape) <= MAX_DIMENSIONS:
         last = len(arguments.shape) - 1
         raise CommandError(f"--axis is missing, and --shape has {last + 1} dimensions: give --axis 0 to {last}")
     mode = arguments.mode or next(iter(MODES))

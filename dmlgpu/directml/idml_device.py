@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
+import numpy as np
+
 from ..errors import ArrayTypeError, DeviceError, DeviceReleasedError, DirectMLError, ShaderError
 from ..lazy import resolve_device
 from .constants import (
@@ -126,7 +128,7 @@ def _create(
             f"{here}: minimumFeatureLevel is {_shown(least)} while the device has {cap!r}; ask for that or a lower one",
         )
     _level(least, f"{here}: minimumFeatureLevel")
-    if not isinstance(extensions, bool):
+    if not isinstance(extensions, bool | np.bool_):
         raise ArrayTypeError(f"{here}: extensions is {a_kind_of(extensions)}; give it True or False")
     try:
         runtime = resolve_device(device)
@@ -137,7 +139,7 @@ def _create(
         if type(error) is not DeviceError or device is None or isinstance(device, str | int):
             raise
         raise DirectMLError(DXGI_ERROR_UNSUPPORTED, f"{here}: {error}") from error
-    made = IDMLDevice(runtime, options, cap, extensions)
+    made = IDMLDevice(runtime, options, cap, bool(extensions))
     made._check(here)
     return made
 

@@ -433,7 +433,8 @@ class DML_BUFFER_BINDING:
     Parameters
     ----------
     Buffer : wgpu.GPUBuffer or None
-        The buffer, with the usage STORAGE; None is a null pointer, which says "no binding".
+        The buffer, with the usage STORAGE; None is a null pointer, which says "no binding". What it is, is checked when
+        it is bound.
     Offset : int, optional
         The first byte of the range, 0 by default.
     SizeInBytes : int, optional
