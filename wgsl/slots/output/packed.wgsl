@@ -31,6 +31,15 @@ fn change_from(index: u32, old: u32, bits: u32, mask: u32) {
     }
 }
 
+// The same, or puts a whole word.
+fn put_bits(index: u32, bits: u32, mask: u32) {
+    if (mask == 0xffffffffu) {
+        put_whole_word(index, bits);
+    } else {
+        change_bits(index, bits, mask);
+    }
+}
+
 // What there is of a word, if others have a part of it.
 fn shared_word(index: u32, mask: u32) -> u32 {
     var old = 0u;
@@ -47,10 +56,6 @@ fn put_word(index: u32, old: u32, bits: u32, mask: u32) {
     } else {
         change_from(index, old, bits, mask);
     }
-}
-
-fn put_bits(index: u32, bits: u32, mask: u32) {
-    put_word(index, shared_word(index, mask), bits, mask);
 }
 
 fn store_bits(element: u32, bits: vec2<u32>) {
