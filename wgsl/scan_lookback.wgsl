@@ -10,7 +10,8 @@
 // Grid: one workgroup of 256 invocations for each tile, in the order of tickets if they wait.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state, zero where scan_tiles clears it.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, patience; withhold_every in tests.
-// Bytes moved: one read and one write an element, or one read; 120 to 400 bytes a tile.
+// Bytes moved: one read and one write an element, or one read; of sums another read of tiles with NaN or infinity; 120 to
+// 400 bytes a tile.
 
 #import "lib/params.wgsl"
 #import <input>
@@ -86,11 +87,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let output = place.output + begin * params.output_axis_stride;
     let count = min(params.length - begin, TILE);
     least = SMALL;
-    fold_tile(lane, place.input + begin * params.input_axis_stride, count, false);
+    let input = place.input + begin * params.input_axis_stride;
+    fold_tile(lane, input, count, false);
     workgroupBarrier();
     let r = results;
     if (EXCEPTIONS) {
-        measure_tile(lane, count);
+        measure_tile(lane, input, count);
     }
     if (lane == LANES - 1u) {
         delay_withheld(ticket_of(at), header_word() + DELAYS);

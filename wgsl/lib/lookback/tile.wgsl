@@ -42,8 +42,9 @@ fn begin_measures() {
     atomicStore(&class_xor, 0u);
 }
 
-// Finds out how large the values of the tile are, and its class, which sums have only where an element is not finite.
-fn measure_tile(lane: u32, count: u32) {
+// Finds out how large the values of the tile at `input` are, and its class, which sums have only where an element is
+// not finite.
+fn measure_tile(lane: u32, input: u32, count: u32) {
     let members = min(count - min(lane * LANE_ELEMENTS, count), LANE_ELEMENTS);
     if (product) {
         _ = finish_tile(lane, false, identity(), count);
@@ -56,8 +57,14 @@ fn measure_tile(lane: u32, count: u32) {
     }
     workgroupBarrier();
     if (product || atomicLoad(&largest_r) >= INFINITE) {
-        // Of whole tiles: nothing comes behind the last one, which alone may have fewer elements.
-        let class_word = class_bits_of_run(taken);
+        // Of whole tiles: nothing comes behind the last one, which alone may have fewer elements. Sums, which get here
+        // seldom, read theirs again: kept until here, they would take 16 registers.
+        var elements = taken;
+        if (!product) {
+            let first = input + min(lane * LANE_ELEMENTS, count - 1u) * params.input_axis_stride;
+            elements = load_run(first, params.input_axis_stride, max(members, 1u));
+        }
+        let class_word = class_bits_of_run(elements);
         atomicOr(&class_or, class_word);
         atomicXor(&class_xor, class_word & IS_NEGATIVE);
     }
