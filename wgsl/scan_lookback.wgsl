@@ -10,8 +10,8 @@
 // Grid: one workgroup of 256 invocations for each tile, in the order of tickets if they wait.
 // Bindings: 0 params, 1 input (absent in place), 2 output, 3 state, zero where scan_tiles clears it.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, patience; withhold_every in tests.
-// Bytes moved: one read and one write an element, or one read; of sums another read of tiles with NaN or infinity; 120 to
-// 400 bytes a tile.
+// Bytes moved: one read and one write an element, or one read; of sums with NaN or infinity another read of a tile; 120
+// to 400 bytes a tile.
 
 #import "lib/params.wgsl"
 #import <input>

@@ -59,8 +59,8 @@ fn bits_of_part(part: u32) -> u32 {
     return part << output_log2_bits;
 }
 
-// Stores the accumulators of a cell's slices, the first at `word`, the others `apart` words from each other. Of integers
-// that are combined as they lie, a cell has those of a word; bits above an integer's own are without meaning there, as
+// Stores the accumulators of a cell's slices, the first at `word`, the others `apart` words from each other. A cell of
+// integers that are combined as they lie has those of a word; bits above an integer's own are without meaning there, as
 // sums and products carry none down.
 fn put_parts(slice: u32, word: u32, apart: u32, value: Accumulator) {
     put_accumulator(word, 1u, value);
