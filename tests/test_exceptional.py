@@ -726,21 +726,33 @@ LEAVING = {
     "sinking": (-90, -90, 0, 0, 90),
     "rising inside": (20, 60, 60, -60, -60),
     "sinking inside": (-20, -60, -60, 60, 60),
+    "barely sinking": (-60, -68, 0, 0, 68),
+    "barely sinking inside": (-20, -53, -55, 55, 53),
+    "barely rising": (62, 68, 0, 0, -68),
+    "barely rising inside": (20, 53, 57, -57, -53),
 }
 """Powers of two: an element in the first span, and of the span of number 2 one in a tile, two in the next, one in the
 third.
 """
 
 
+SUMS_LEAVING = {"sum with what is before the span": 7, "sum inside the span": 2 * SPAN + 7}
+"""Where a large element is that takes the sum of a later tile out of the range: in the first span, or in the tile's."""
+
+
 def leaving(way: str, length: int) -> NDArray[np.float32]:
-    """Return a slice whose product leaves the range in one tile of a span, and would come back.
+    """Return a slice whose product, or sum, leaves the range in one tile of a span, and would come back.
 
     It takes what comes before the span, and perhaps what comes before the tile inside the span; "late infinity" takes
     neither.
     """
-    x = numbers((length,), "float32", "product")
+    x = numbers((length,), "float32", "sum" if way in SUMS_LEAVING else "product")
     place = 2 * SPAN + 5 * TILE
-    if way == "late infinity":
+    if way in SUMS_LEAVING:
+        x[SUMS_LEAVING[way]] = 2.0**106  # by itself no other tile comes near the end of the range
+        place = 2 * SPAN + 9 if SUMS_LEAVING[way] < SPAN else place
+        x[[place, place + 40]] = np.finfo(np.float32).max * np.array([1, -1], np.float32)
+    elif way == "late infinity":
         x[place] = np.inf
     else:
         places = [7, place, place + TILE, place + TILE + 99, place + 2 * TILE + 50]
@@ -998,14 +1010,43 @@ def test_a_look_back_gives_up_where_no_prefix_is_near(device: Device) -> None:
 
 
 @pytest.mark.parametrize("missing", [2, 3])
-@pytest.mark.parametrize("way", [*LEAVING, "late infinity"])
+@pytest.mark.parametrize("way", [*LEAVING, *SUMS_LEAVING, "late infinity"])
 def test_a_look_back_suspects_tiles_of_spans_whose_prefix_is_missing(device: Device, way: str, missing: int) -> None:
     """Their bounds and what comes before them tell that one may leave the range."""
-    x = leaving(way, 4 * SPAN + 9)
+    x, operator = leaving(way, 4 * SPAN + 9), "sum" if way in SUMS_LEAVING else "product"
     posts = Posts(missing)
-    assert (run_look_back(device, x, "product", posts, repairs=False)[-9:] == 7).all()
+    assert (run_look_back(device, x, operator, posts, repairs=False)[-9:] == 7).all()
+    expected = expected_scan(device, x, operator, 0)
+    assert operator == "product" or expected[-1] == np.inf
+    assert reference.first_difference(run_look_back(device, x, operator, posts, repairs=True), expected) is None
+
+
+@pytest.mark.parametrize("kernel", ["lookback", "serial", "reduce_then_scan"])
+def test_sums_that_leave_the_range_by_many_small_steps(device: Device, kernel: str) -> None:
+    """No tile comes near the end of the range by itself; what they go on from does, 60 spans later."""
+    x = np.full(70 * SPAN, 1.9 * 2.0**105, np.float32)
+    layout = Layout.packed(x.shape)
+    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, layout, layout, 0, ScanOptions())
+    got = run_planned(device, Plan.of(ScanPlanner(problem, device.limits, chunks=x.shape).passes(kernel)), x)
+    expected = expected_scan(device, x, "sum", 0)
+    assert np.isfinite(expected[: 60 * SPAN]).all()
+    assert np.isinf(expected[-1])
+    assert reference.first_difference(got, expected) is None
+
+
+@pytest.mark.parametrize("kernel", ["lookback", "serial", "reduce_then_scan"])
+def test_products_that_barely_leave_the_range_in_the_first_tile(device: Device, kernel: str) -> None:
+    """A result between once and twice the smallest normal number, beside which no r, h, p or total is near it."""
+    x = numbers((2 * TILE,), "float32", "product")
+    x[5] = 2.0**-63
+    x[20] = 1.5 * 2.0**-126 / np.prod(x[:20], dtype=np.float64)
+    x[[70, 25]] = 1 / x[[5, 20]]
+    layout = Layout.packed(x.shape)
+    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.PRODUCT, layout, layout, 0, ScanOptions())
+    got = run_planned(device, Plan.of(ScanPlanner(problem, device.limits, chunks=x.shape).passes(kernel)), x)
     expected = expected_scan(device, x, "product", 0)
-    assert reference.first_difference(run_look_back(device, x, "product", posts, repairs=True), expected) is None
+    assert 2.0**-126 < abs(expected[20]) < 2.0**-125
+    assert reference.first_difference(got, expected) is None
 
 
 def torn_posts() -> Iterator[tuple[Posts, str, str, bool]]:

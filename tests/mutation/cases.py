@@ -35,6 +35,7 @@ from ..near_underflow import (
 from ..test_compensated import borders, wide
 from ..test_exceptional import (
     LEAVING,
+    SUMS_LEAVING,
     barely,
     behind,
     beside,
@@ -191,7 +192,7 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], str, str], NDArray[Any]]] = {
     "peaks_of_products": lambda _, dtype, __: peaks_of_products(dtype),
     **{f"near {kind}": _near(kind) for kind in KINDS},
     "s of a window": lambda shape, dtype, _: s_of_a_window(dtype, shape[0]),
-    **{way: _leaving(way) for way in (*LEAVING, "late infinity")},
+    **{way: _leaving(way) for way in (*LEAVING, *SUMS_LEAVING, "late infinity")},
     **{f"{kind} in {pattern}": _with_events(kind, pattern) for kind in EVENTS for pattern in PATTERNS},
     **{f"{number} fills": _of_fills(number) for number in (13, 34, 35)},
 }

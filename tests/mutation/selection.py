@@ -18,7 +18,7 @@ from dmlgpu.runtime.device import Device
 
 from ..harness import Posts, StripPosts
 from ..near_underflow import KINDS, KINDS_IN_BLOCKS, infinity_times_small, kinds_of, near_underflow, s_of_a_window
-from ..test_exceptional import LEAVING, PARTS, torn_posts, torn_posts_of_ends, torn_strips, twice
+from ..test_exceptional import LEAVING, PARTS, SUMS_LEAVING, torn_posts, torn_posts_of_ends, torn_strips, twice
 from ..test_float64_words import halfway
 from ..test_repair import EVENTS, PATTERNS, TILES
 from .cases import OUTPUT_FIRST, PACKED, BytesCase, CopyCase, own_scan
@@ -678,8 +678,9 @@ def _missing_posts() -> Iterator[_Choice]:
     for number, operator in product((1, 3, 4, 5, 16), _OPERATORS):
         case = own_scan("numbers", "float32", operator, (18 * SPAN + 3 * TILE,), 0, "lookback")
         yield case, {"without": Posts(number), "repairs": False}
-    for family, number in product((*LEAVING, "late infinity"), (2, 3)):
-        case = own_scan(family, "float32", "product", (4 * SPAN + 9,), 0, "lookback")
+    for family, number in product((*LEAVING, *SUMS_LEAVING, "late infinity"), (2, 3)):
+        operator = "sum" if family in SUMS_LEAVING else "product"
+        case = own_scan(family, "float32", operator, (4 * SPAN + 9,), 0, "lookback")
         yield case, {"without": Posts(number)}
     for number, repairs in ((63, False), (64, True)):
         case = own_scan("numbers", "float32", "sum", (70 * SPAN,), 0, "lookback")
