@@ -1034,6 +1034,22 @@ def test_sums_that_leave_the_range_by_many_small_steps(device: Device, kernel: s
     assert reference.first_difference(got, expected) is None
 
 
+@pytest.mark.parametrize(
+    ("kernel", "window", "windows"),
+    [("serial", 66 * SPAN + 5 * TILE, 2), ("reduce_then_scan", 258 * SPAN, 1)],
+    ids=["serial", "reduce_then_scan"],
+)
+def test_windows_of_more_spans_than_a_workgroup_has_invocations(
+    device: Device, kernel: str, window: int, windows: int
+) -> None:
+    """They take turns; the next window goes on from the last of them, also where it began inside a span."""
+    x = numbers((windows * window + 3 * TILE,), "float32", "sum")
+    layout = Layout.packed(x.shape)
+    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, layout, layout, 0, ScanOptions())
+    got = run_planned(device, Plan.of(ScanPlanner(problem, device.limits, chunks=(window,)).passes(kernel)), x)
+    assert reference.first_difference(got, expected_scan(device, x, "sum", 0)) is None
+
+
 @pytest.mark.parametrize("kernel", ["lookback", "serial", "reduce_then_scan"])
 def test_products_that_barely_leave_the_range_in_the_first_tile(device: Device, kernel: str) -> None:
     """A result between once and twice the smallest normal number, beside which no r, h, p or total is near it."""
