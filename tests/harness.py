@@ -88,12 +88,13 @@ class Posts:
 
 
 def run_without(posts: Posts, device: Device, plan: Plan, source: Any, target: Any) -> None:
-    """Run a look-back over one slice in buffers of wgpu, in one window, a workgroup a dispatch.
+    """Run a look-back over one slice in buffers of wgpu, in the last of its windows a workgroup a dispatch.
 
-    Before the workgroup of a tile runs, what `posts` has is taken back, as if others had not come so far.
+    Before the workgroup of a tile runs, what `posts` has is taken back, as if others had not come so far. The last
+    window has to begin with a span.
     """
-    clear, look_back, *others = plan.passes
-    assert look_back.pipeline.kernel == "scan_lookback"
+    last = max(i for i, one in enumerate(plan.passes) if one.pipeline.kernel == "scan_lookback")
+    before, (clear, look_back, *others) = plan.passes[: last - 1], plan.passes[last - 1 :]
     tiles, exclusive = int(look_back.params["tiles"]), int(look_back.params["exclusive"])
     element = dict(look_back.pipeline.slots)["element"]
     is_exact, halves = element in ("int", "int64"), 4 if element in ("int64", "f64", "f64_words") else 2
@@ -113,7 +114,7 @@ def run_without(posts: Posts, device: Device, plan: Plan, source: Any, target: A
     missing |= {first_tile + of_tile * (tile - 1) + word for word in posts.of_tile}
     scratch = device.gpu_device.create_buffer(size=plan.state_bytes, usage="STORAGE|COPY_DST")
     alone, executor, limit = replace(look_back, grid=(1, 1, 1)), device._executor, device.limits.dispatch_elements
-    executor.run(Plan((clear,), plan.state_bytes), source, target, limit, scratch=(scratch, 0))
+    executor.run(Plan((*before, clear), plan.state_bytes), source, target, limit, scratch=(scratch, 0))
     turns = [range(tile)]
     if posts.late:
         late = (span + 1 - posts.late) * SPAN_TILES - 1

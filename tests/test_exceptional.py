@@ -946,14 +946,21 @@ class TestLookback:
 
 
 def run_look_back(
-    device: Device, x: NDArray[Any], operator: str, posts: Posts, *, repairs: bool, exclusive: bool = False
+    device: Device,
+    x: NDArray[Any],
+    operator: str,
+    posts: Posts,
+    *,
+    repairs: bool,
+    exclusive: bool = False,
+    window: int | None = None,
 ) -> NDArray[Any]:
     """Run a look-back as `run_without` has it; what is not written is 7."""
     layout = Layout.packed(x.shape)
     problem = scan_problem(
         dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, 0, ScanOptions(exclusive=exclusive)
     )
-    plan = Plan.of(ScanPlanner(problem, device.limits, chunks=x.shape).passes("lookback"))
+    plan = Plan.of(ScanPlanner(problem, device.limits, chunks=(window or len(x),)).passes("lookback"))
     with device.lock:
         source, target = device.allocate(x.nbytes), device.allocate(x.nbytes)
         device.upload(target, 0, np.full_like(x, 7))
@@ -1063,6 +1070,27 @@ def test_products_that_barely_leave_the_range_in_the_first_tile(device: Device, 
     expected = expected_scan(device, x, "product", 0)
     assert 2.0**-126 < abs(expected[20]) < 2.0**-125
     assert reference.first_difference(got, expected) is None
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize(("dtype", "least"), [("float32", -126), ("float64", -1022)])
+def test_a_look_back_checks_what_its_window_begins_with(
+    device: Device, dtype: str, least: int, exclusive: bool
+) -> None:
+    """An s between once and twice the smallest normal number makes the window's first tile exceptional.
+
+    So it does where the first span has posted its total and not yet its prefix.
+    """
+    window = 17 * TILE
+    x = np.exp2(np.random.default_rng(0).standard_normal(2 * window) * 1e-4)
+    x[window - 1000 : window - 200 : 100] = np.exp2((least + 10) / 8)
+    x[window - 1] = 1.4142 * 2.0**-10
+    x[window : window + 300 : 100] = 2.0**10
+    x = x.astype(dtype)
+    posts = Posts(prefixes=1)
+    expected = expected_scan(device, x, "product", 0, exclusive=exclusive)
+    found = run_look_back(device, x, "product", posts, repairs=True, exclusive=exclusive, window=window)
+    assert reference.first_difference(found, expected) is None
 
 
 def torn_posts() -> Iterator[tuple[Posts, str, str, bool]]:

@@ -72,7 +72,7 @@ fn look_at_spans(lane: u32, at: Position, look: u32) {
 // Folds the totals of spans behind the nearest prefix into s. By the first invocation.
 fn fold_spans(at: Position) {
     let near = atomicLoad(&nearest);
-    var fold = start.s;
+    var fold = checked(start.s);
     var present = start.has_s;
     if (near <= at.span) {
         fold = spans[near - 1u];
