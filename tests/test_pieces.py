@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import prod
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from dmlgpu.errors import (
 )
 from dmlgpu.layout import Layout
 from dmlgpu.planning import pieces as planning_pieces
+from dmlgpu.planning.dispatch import Pass
 from dmlgpu.planning.kernels import MAX_SERIAL_STEPS, check_pass, serial_steps
 from dmlgpu.planning.pieces import (
     CARRY_WORDS,
@@ -56,6 +58,7 @@ from dmlgpu.reference import same_bits
 from dmlgpu.runtime.transfers import Transfers
 
 from .harness import SUSPECTS, changed, kernel_of, numbers
+from .test_tuning import random_tuning
 
 DRAWS = int(os.environ.get("DMLGPU_PIECES_DRAWS", "20"))
 """Random cuttings; a thousand take some six minutes."""
@@ -198,6 +201,50 @@ def test_any_cutting_of_columns_has_the_bits_of_the_whole(
             monkeypatch.setattr(device, "limits", limits)
     results.append(scan.finish())
     assert same_bits(together(results, options["axis"], options["reverse"]), expected)
+
+
+def have_look_backs_give_up(monkeypatch: pytest.MonkeyPatch, withhold_every: int) -> set[str]:
+    """Have one workgroup in so many of look-backs stop, and others not wait long; return a set for kernels' names."""
+    kernels: set[str] = set()
+
+    def changed_pass(one: Pass) -> Pass:
+        kernels.add(one.pipeline.kernel)
+        constants = dict(one.pipeline.constants)
+        if one.pipeline.kernel not in ("scan_lookback", "scan_strip_lookback") or constants.get("patience") == 0:
+            return one
+        constants |= {"withhold_every": withhold_every, "patience": 20}
+        return replace(one, pipeline=replace(one.pipeline, constants=tuple(sorted(constants.items()))))
+
+    def plan(*arguments: Any, **options: Any) -> PiecePlan:
+        piece = plan_piece(*arguments, **options)
+        return replace(piece, plan=replace(piece.plan, passes=tuple(map(changed_pass, piece.plan.passes))))
+
+    monkeypatch.setattr("dmlgpu.runtime.device._plan_piece", plan)
+    return kernels
+
+
+@pytest.mark.combinations
+@pytest.mark.parametrize("seed", range(FIRST_DRAW, FIRST_DRAW + DRAWS))
+def test_any_cutting_has_these_bits_where_look_backs_give_up(
+    device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch, fresh_plans: None, seed: int
+) -> None:
+    """Whichever kernel takes a piece, it goes on from what another has left where workgroups of it have stopped."""
+    random = np.random.default_rng(seed)
+    operator, dtype, width = str(random.choice(["sum", "product"])), str(random.choice(DTYPES)), random.integers(1, 41)
+    exclusive, reverse = (bool(random.integers(2)) for _ in range(2))
+    options = {"operator": operator, "axis": 0, "dtype": dtype, "exclusive": exclusive, "reverse": reverse}
+    lengths = [int(size) for size in random.choice([3000, 2 * TILE, 9000, 17 * TILE + 5], 4)]
+    x = data(random, dtype, (sum(lengths), int(width)), operator == "product")
+    expected = whole(x, device, precision="default", **options)
+    monkeypatch.setattr("dmlgpu.planning.policy._FAR_ELEMENTS", 0)
+    have_look_backs_give_up(monkeypatch, int(random.choice([2, 3, 7])))
+    limits, scan, results = device.limits, dmlgpu.Scan(**options, device=device), []
+    for part in parts_of(x, 0, lengths, reverse):
+        tuning = random_tuning(Random(int(random.integers(2**32))))
+        monkeypatch.setattr(device, "limits", changed(limits, software=False, tuning=tuning))
+        results.append(scan.push(part))
+    results.append(scan.finish())
+    assert same_bits(together(results, 0, reverse), expected)
 
 
 @pytest.mark.parametrize("software", [True, False], ids=["bands", "strips"])
@@ -966,6 +1013,27 @@ def test_pieces_that_are_read_twice(
         results.append(scan.finish())
         assert same_bits(together(results, 1, False), reference.cumulative(x, operator, axis=1))
     assert 0 in patience
+
+
+@pytest.mark.parametrize(
+    ("dtype", "operator", "width"), [("uint8", "sum", 32), ("int16", "sum", 32), ("uint16", "product", 24)]
+)
+def test_strips_go_on_from_slices_of_which_some_were_left(
+    device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch, dtype: str, operator: str, width: int
+) -> None:
+    """A look-back that gives up in a piece's last tile leaves a carry of another form than it does for other slices.
+
+    The strips of the next piece have several slices in a word.
+    """
+    monkeypatch.setattr(device, "limits", changed(device.limits, software=False))
+    kernels = have_look_backs_give_up(monkeypatch, 3)
+    shape = (2**21 // width + 2 * TILE, width)
+    x = np.random.default_rng(1).integers(0, 1000, shape).astype(dtype) | np.dtype(dtype).type(1)
+    scan = dmlgpu.Scan(operator, axis=0, dtype=dtype, device=device)  # type: ignore[arg-type]
+    results = [scan.push(part) for part in (x[: 2 * TILE], x[2 * TILE :])]
+    results.append(scan.finish())
+    assert {"scan_lookback", "scan_strip_lookback"} <= kernels
+    assert same_bits(together(results, 0, False), reference.cumulative(x, operator, axis=0))
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,9 @@ fn begin_columns(lane: u32, strip: u32) -> u32 {
         );
     }
     if (EXACT) {
-        // The order is free, so that all that comes before counts as spans.
-        carry = Carry(base_of(carry), identity(), carry.last, 0u, params.resume == 1u);
+        // The order is free, so that all that comes before counts as spans. It is the last result, whatever flags the
+        // slices of a cell have.
+        carry = Carry(carry.last, identity(), carry.last, 0u, params.resume == 1u);
     }
     let flags = carry_flags(carry);
     if (lane == 0u) {
