@@ -5,8 +5,8 @@
 ``make gpu-report`` sets up the environment before. The sections:
 
 verify   the default cases of ``dmlgpu verify``
-rows     the problem classes of ``benchmarks.ledger``, and sizes from 2^20 to 2^28: each against a copy, and what the
-         ledger says that it moves
+rows     the problem classes of ``benchmarks.ledger``, and five sizes up to the largest array: each against a copy, and
+         what the ledger says that it moves
 tune     what ``dmlgpu tune`` would decide, and gain; nothing is kept
 kernels  the classes of float32 with every kernel that plans ever take, in turn, dispatch by dispatch
 peers    CuPy and PyTorch on the same GPU, if they are installed
@@ -130,7 +130,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--jobs", type=jobs_of, metavar="N", help="share the cases of verify among N processes, as dmlgpu verify does"
     )
-    parser.add_argument("--output", metavar="FOLDER", type=Path, default=Path("build", "gpu-report"))
+    parser.add_argument(
+        "--output",
+        metavar="FOLDER",
+        type=Path,
+        default=Path("build", "gpu-report"),
+        help="where the two files go; build/gpu-report by default",
+    )
     parser.add_argument("--sections", default=",".join(SECTIONS), help="by default all: %(default)s")
     arguments = parser.parse_args(argv)
     names = list(dict.fromkeys(arguments.sections.split(",")))

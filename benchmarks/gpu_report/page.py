@@ -185,7 +185,7 @@ def _tune(found: Found) -> list[str]:
         )
         for one in found["decisions"]
     ]
-    heads = "threshold", "default", "chosen", "gain", "measured: ms on its own side, on the other"
+    heads = "threshold", "default", "chosen", "gain", "size: ms by the kernel below the threshold, by the one above"
     return [
         f"Nothing was kept. By the {'device' if found['clock'] == 'gpu' else 'host'}'s clock.",
         "",

@@ -6,6 +6,7 @@ import json
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,12 +86,13 @@ def run(arguments: Namespace) -> int:
 
 def _forget(device: Device) -> int:
     """Remove what was kept of a device, if anything was."""
-    from ..runtime.tuned import tuning_file
+    from ..runtime.tuned import read_file, tuning_file
 
     path = tuning_file()
-    if path is None or not os.path.exists(path):
-        say(f"nothing was kept of {device.summary}")
-        return 0
+    with suppress(OSError, ValueError, RecursionError):  # a damaged file goes as a whole
+        if path is None or not os.path.exists(path) or device.summary not in read_file(path):
+            say(f"nothing was kept of {device.summary}")
+            return 0
     _write(_writable_file(), device, None, None)
     say(f"forgot what was measured of {device.summary}: {one_line(path)}")
     return 0
