@@ -1028,6 +1028,22 @@ def test_a_look_back_suspects_tiles_of_spans_whose_prefix_is_missing(device: Dev
     assert reference.first_difference(run_look_back(device, x, operator, posts, repairs=True), expected) is None
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize("kernel", ["lookback", "reduce_then_scan"])
+def test_classes_of_sums_with_gaps(device: Device, kernel: str, step: int, reverse: bool) -> None:
+    """An infinity that meets the opposite one many tiles later is NaN from there on: a tile's class tells."""
+    x = numbers((40 * TILE + 9,), "float32", "sum")
+    x[[5 * TILE + 703, 20 * TILE + 2911]] = np.inf, -np.inf
+    memory = np.full(step * len(x), 3, np.float32)
+    memory[::step] = x
+    layout = Layout((len(x),), (step,))
+    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, layout, layout, 0, ScanOptions(reverse=reverse))
+    plan = Plan.of(ScanPlanner(problem, device.limits, chunks=x.shape).passes(kernel))
+    expected = expected_scan(device, x, "sum", 0, reverse=reverse)
+    assert reference.first_difference(run_planned(device, plan, memory)[::step], expected) is None
+
+
 @pytest.mark.parametrize("kernel", ["lookback", "serial", "reduce_then_scan"])
 def test_sums_that_leave_the_range_by_many_small_steps(device: Device, kernel: str) -> None:
     """No tile comes near the end of the range by itself; what they go on from does, 60 spans later."""
