@@ -113,6 +113,9 @@ def test_a_monotone_sum_has_the_passes_of_its_maximum_too(device: Device) -> Non
     assert found.passes[: len(sums.passes)] == sums.passes
     assert found.copy_bytes == sums.copy_bytes
     assert found.traffic >= sums.traffic + 1, "the maximum reads and writes every result once more"
+    maxima = found.passes[len(sums.passes) :]
+    assert all(one.purpose.startswith("The running maximum of these sums: ") for one in maxima)
+    assert str(found).count("does       The running maximum of these sums") == len({one.kernel for one in maxima})
 
 
 def test_as_dict_is_for_json() -> None:

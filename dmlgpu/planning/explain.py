@@ -243,7 +243,8 @@ def _purpose(one: Pass) -> str:
     if one.params["lookback"] == LEAVES_ALL:
         return _OF_ALL_TILES[key.kernel]
     pieces = [f"slots/{slot}/{piece}" for slot, piece in key.slots if slot in ("function", "slices")]
-    return ": ".join(_sentence(name) for name in (key.kernel, *pieces))
+    of_maxima = ["The running maximum of these sums"] if dict(key.slots).get("element", "").startswith("max") else []
+    return ": ".join([*of_maxima, *(_sentence(name) for name in (key.kernel, *pieces))])
 
 
 def _sentence(name: str) -> str:
@@ -272,7 +273,7 @@ def _lines(found: Explanation) -> Iterator[str]:
     axis = "" if found.axis is None else f", axis {found.axis}"
     yield f"{found.operator} of {found.dtype}, shape {'x'.join(map(str, found.shape)) or '()'}{axis}, on {found.device}"
     number = 0
-    for _, group in groupby(found.passes, key=lambda one: (one.kernel, one.first_time_only)):
+    for _, group in groupby(found.passes, key=lambda one: (one.kernel, one.first_time_only, one.purpose)):
         same = list(group)
         numbers = f"{number + 1}" if len(same) == 1 else f"{number + 1} to {number + len(same)}"
         number += len(same)
