@@ -231,7 +231,7 @@ def state_of(one: Pass, number: int, random: Random) -> Callable[[Mapping[str, A
     def found(names: Mapping[str, Any]) -> Any:
         if "BEFORE_TILE" in names:  # of columns of bands, word by word
             exceptional = random.choice([1, 1 + int(one.params["length"] - 1) // TILE])
-            known = {names["SUSPECT"]: exceptional, names["TILES"]: random.choice([0, 0x100, 0x107])}
+            known = {names["SUSPECT"]: exceptional, names["FLAGS"]: random.choice([0, 0x100, 0x107])}
             return {}, lambda index: known.get(index // count, wgsl.DATA)
         if "SUSPECT" not in names:
             return {}, lambda _: wgsl.DATA

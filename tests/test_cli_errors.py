@@ -78,7 +78,7 @@ BAD = {
     "output name too long": (f"cumsum v.npy -o {'y' * 300}.npy", "File name too long"),
     "three dimensions as a table": ("cumsum cube.npy --axis 0 -o y.csv", "a .csv file has 1 or 2 dimensions"),
     "no rows as a table": (
-        "round empty.npy -o y.csv",
+        "round rowless.npy -o y.csv",
         "without a header and rows nothing of it would be in a .csv file",
     ),
     "no columns as a table": ("round nothing.npy -o y.csv", "a .csv file needs at least one column"),

@@ -874,7 +874,9 @@ class TestWriteTable:
     def test_arrays_become_columns(self) -> None:
         assert text_of(array_table(np.array([1, 2]))) == "1\n2\n"
         assert text_of(array_table(np.array([[0.5, 2], [3, -0.0]], np.float32))) == "0.5,2.0\n3.0,-0.0\n"
-        assert text_of(array_table(np.zeros((0, 2)))) == ""
+        with pytest.raises(CommandError, match=r"has shape \(0, 2\): without a header and rows nothing"):
+            array_table(np.zeros((0, 2)))
+        assert array_table(np.zeros((0, 2)), ".parquet").rows == 0
         assert text_of(array_table(np.array([True, False]))) == "1\n0\n"
 
     def test_many_rows_are_written_in_pieces(self, monkeypatch: pytest.MonkeyPatch) -> None:

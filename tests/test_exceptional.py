@@ -1088,6 +1088,15 @@ def test_products_that_barely_leave_the_range_in_the_first_tile(device: Device, 
     assert reference.first_difference(got, expected) is None
 
 
+def with_a_small_end(window: int, least: int) -> NDArray[np.float64]:
+    """Return two windows of a slice; the first ends with a product between 2^least and twice that, then it rises."""
+    x = np.exp2(np.random.default_rng(0).standard_normal(2 * window) * 1e-4)
+    x[window - 1000 : window - 200 : 100] = np.exp2((least + 10) / 8)
+    x[window - 1] = 1.4142 * 2.0**-10
+    x[window : window + 300 : 100] = 2.0**10
+    return x
+
+
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize(("dtype", "least"), [("float32", -126), ("float64", -1022)])
 def test_a_look_back_checks_what_its_window_begins_with(
@@ -1098,14 +1107,22 @@ def test_a_look_back_checks_what_its_window_begins_with(
     So it does where the first span has posted its total and not yet its prefix.
     """
     window = 17 * TILE
-    x = np.exp2(np.random.default_rng(0).standard_normal(2 * window) * 1e-4)
-    x[window - 1000 : window - 200 : 100] = np.exp2((least + 10) / 8)
-    x[window - 1] = 1.4142 * 2.0**-10
-    x[window : window + 300 : 100] = 2.0**10
-    x = x.astype(dtype)
+    x = with_a_small_end(window, least).astype(dtype)
     posts = Posts(prefixes=1)
     expected = expected_scan(device, x, "product", 0, exclusive=exclusive)
     found = run_look_back(device, x, "product", posts, repairs=True, exclusive=exclusive, window=window)
+    assert reference.first_difference(found, expected) is None
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_a_look_back_of_a_strip_checks_what_its_window_begins_with(device: Device, exclusive: bool) -> None:
+    """As that of a single slice does."""
+    window = 17 * TILE
+    x = numbers((2 * window, 16), "float32", "product")
+    x[:, 2] = with_a_small_end(window, -126)
+    posts = StripPosts((2,), prefixes=(0,))
+    expected = expected_scan(device, x, "product", 0, exclusive=exclusive)
+    found = run_strip(device, x, "product", posts, repairs=True, exclusive=exclusive, window=window)
     assert reference.first_difference(found, expected) is None
 
 
