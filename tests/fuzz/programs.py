@@ -130,7 +130,8 @@ def outcome(statement: str, variables: dict[str, Any]) -> str:
     except TypeError as error:
         if type(error) is TypeError and _SIGNATURE.search(str(error)):
             return "called wrongly"
-        return f"{type(error).__name__}: {error}"
+        # NumPy's own, of an argument of its array's method, names the type, which the model calls Array.
+        return f"{type(error).__name__}: {error}".replace("DeviceArray", "Array")
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "done"
