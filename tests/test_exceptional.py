@@ -760,6 +760,14 @@ def leaving(way: str, length: int) -> NDArray[np.float32]:
     return x
 
 
+def scanned_by(kernel: str, device: Device, x: NDArray[Any], operator: str, window: int | None = None) -> NDArray[Any]:
+    """Return the scan of a single slice by this kernel, in windows of so many elements."""
+    layout = Layout.packed(x.shape)
+    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator(operator), layout, layout, 0, ScanOptions())
+    planner = ScanPlanner(problem, device.limits, chunks=(window or len(x),))
+    return run_planned(device, Plan.of(planner.passes(kernel)), x)
+
+
 def run_planned(device: Device, plan: Plan, x: NDArray[Any], *, in_place: bool = False) -> NDArray[Any]:
     """Run a plan; where it writes nothing, the result is 7, or what it was in place."""
     with device.lock:
@@ -1048,9 +1056,7 @@ def test_classes_of_sums_with_gaps(device: Device, kernel: str, step: int, rever
 def test_sums_that_leave_the_range_by_many_small_steps(device: Device, kernel: str) -> None:
     """No tile comes near the end of the range by itself; what they go on from does, 60 spans later."""
     x = np.full(70 * SPAN, 1.9 * 2.0**105, np.float32)
-    layout = Layout.packed(x.shape)
-    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, layout, layout, 0, ScanOptions())
-    got = run_planned(device, Plan.of(ScanPlanner(problem, device.limits, chunks=x.shape).passes(kernel)), x)
+    got = scanned_by(kernel, device, x, "sum")
     expected = expected_scan(device, x, "sum", 0)
     assert np.isfinite(expected[: 60 * SPAN]).all()
     assert np.isinf(expected[-1])
@@ -1067,9 +1073,7 @@ def test_windows_of_more_spans_than_a_workgroup_has_invocations(
 ) -> None:
     """They take turns; the next window goes on from the last of them, also where it began inside a span."""
     x = numbers((windows * window + 3 * TILE,), "float32", "sum")
-    layout = Layout.packed(x.shape)
-    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.SUM, layout, layout, 0, ScanOptions())
-    got = run_planned(device, Plan.of(ScanPlanner(problem, device.limits, chunks=(window,)).passes(kernel)), x)
+    got = scanned_by(kernel, device, x, "sum", window)
     assert reference.first_difference(got, expected_scan(device, x, "sum", 0)) is None
 
 
@@ -1080,9 +1084,7 @@ def test_products_that_barely_leave_the_range_in_the_first_tile(device: Device, 
     x[5] = 2.0**-63
     x[20] = 1.5 * 2.0**-126 / np.prod(x[:20], dtype=np.float64)
     x[[70, 25]] = 1 / x[[5, 20]]
-    layout = Layout.packed(x.shape)
-    problem = scan_problem(dtypes.by_dtype(x.dtype), Operator.PRODUCT, layout, layout, 0, ScanOptions())
-    got = run_planned(device, Plan.of(ScanPlanner(problem, device.limits, chunks=x.shape).passes(kernel)), x)
+    got = scanned_by(kernel, device, x, "product")
     expected = expected_scan(device, x, "product", 0)
     assert 2.0**-126 < abs(expected[20]) < 2.0**-125
     assert reference.first_difference(got, expected) is None

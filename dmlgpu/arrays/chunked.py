@@ -22,7 +22,7 @@ from ..layout import MAX_DIMENSIONS, ceil_div
 from ..lazy import resolve_device
 from ..planning.pieces import CARRY_WORDS
 from ..planning.windows import TILE
-from .host import host_empty
+from .host import host_empty, refuse_masked_chunk
 from .pieces import DeviceCarries, PieceKind, Treatment, records_of_cube, scan_cube
 from .prediction import is_same_carry, predicted
 
@@ -43,20 +43,11 @@ def check_chunks(x: dask.array.Array, device: object) -> None:
     if x.ndim > MAX_DIMENSIONS:
         raise ArgumentError(f"x has {x.ndim} dimensions; at most {MAX_DIMENSIONS} are supported: reshape or squeeze it")
     by_dtype(x.dtype, "x")
-    _refuse_masked(x._meta)
+    refuse_masked_chunk(x._meta)
     if device is not None and (isinstance(device, bool) or not isinstance(device, str | int | np.integer)):
         raise ArrayTypeError(
             f"device is {with_type(device)}, which cannot be sent to dask's workers: give a part of an adapter's "
             "summary, or its index"
-        )
-
-
-def _refuse_masked(chunk: object) -> None:
-    """Refuse masked arrays, whose masked elements `numpy.asarray` would take for numbers."""
-    if isinstance(chunk, np.ma.MaskedArray):
-        raise ArrayTypeError(
-            "x has chunks of masked arrays, whose masked elements cannot be left out: fill them first, as in "
-            "dask.array.ma.filled(x, 0)"
         )
 
 
@@ -90,7 +81,7 @@ def _round(chunk: NDArray[Any], native: np.dtype[Any], mode: Any, device: str | 
     """Return the rounding of a chunk in the type that its dask array has, as scans do."""
     from .functions import round
 
-    _refuse_masked(chunk)
+    refuse_masked_chunk(chunk)
     return round(np.asarray(chunk, native), mode=mode, device=device)
 
 
@@ -232,7 +223,7 @@ class Scanned(NamedTuple):
 
 def _cube(kind: PieceKind, chunk: NDArray[Any]) -> NDArray[Any]:
     """Return a chunk with the dimensions before and after the axis as one each; a view where it is contiguous."""
-    _refuse_masked(chunk)
+    refuse_masked_chunk(chunk)
     shape = chunk.shape
     outer, inner = math.prod(shape[: kind.axis]), math.prod(shape[kind.axis + 1 :])
     return np.asarray(chunk).reshape(outer, shape[kind.axis], inner)

@@ -16,7 +16,7 @@ from ..dtypes import ElementType, by_dtype, has_element_type
 from ..errors import ArgumentError, ArrayTypeError, DmlGpuError, HostMemoryError, counted, said, shown, with_type
 from ..layout import Layout, packed_strides
 
-__all__ = ["host_array", "host_empty", "memory_order"]
+__all__ = ["host_array", "host_empty", "memory_order", "refuse_masked_chunk"]
 
 _LARGE: Final = 4 * 2**20
 """From as many bytes on NumPy asks Linux for huge pages."""
@@ -113,12 +113,17 @@ def _is_nest(x: Any) -> bool:
     return not any(hasattr(type(x), way) for way in _WAYS)
 
 
-def _refuse_masked(x: Any, argument: str) -> None:
-    if isinstance(getattr(x, "_meta", None), np.ma.MaskedArray):  # a dask array: what it has NumPy make drops the mask
+def refuse_masked_chunk(chunk: object, argument: str = "x") -> None:
+    """Refuse a masked chunk of a dask array, whose masked elements `numpy.asarray` would take for numbers."""
+    if isinstance(chunk, np.ma.MaskedArray):
         raise ArrayTypeError(
             f"{argument} has chunks of masked arrays, whose masked elements cannot be left out: fill them first, as in "
             f"dask.array.ma.filled({argument}, 0)"
         )
+
+
+def _refuse_masked(x: Any, argument: str) -> None:
+    refuse_masked_chunk(getattr(x, "_meta", None), argument)  # what a dask array has NumPy make drops the mask
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         masked = int(np.count_nonzero(np.ma.getmaskarray(x)))
         raise ArrayTypeError(
