@@ -22,6 +22,8 @@ import pyarrow.csv
 
 from dmlgpu.cli.csv_files import read_table
 
+from .options import add_count, whole_from
+
 GOAL = 1.1
 Cells = Sequence[str]
 
@@ -63,8 +65,8 @@ def seconds(do: Callable[[], object]) -> tuple[float, float]:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rows", type=int, default=10**6)
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rows", type=whole_from(1000, 10**8), default=10**6)
+    add_count(parser, "--rounds", 9)
     parser.add_argument("--only", default="", help="kinds to measure: words that their names begin with")
     arguments = parser.parse_args(argv)
     print(f"{arguments.rows} rows, pyarrow {pyarrow.__version__}, {pyarrow.cpu_count()} cores\n")

@@ -22,6 +22,8 @@ from dask.distributed import Client, LocalCluster, wait
 
 import dmlgpu
 
+from .options import add_count, whole_from
+
 
 class Taken(NamedTuple):
     """What a scan took."""
@@ -52,11 +54,13 @@ def taken(client: Client, x: Any, scan: Callable[[Any], Any]) -> Taken:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--elements", type=int, default=2**28)
-    parser.add_argument("--chunks", type=int, default=64)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--elements", type=whole_from(1, 2**40), default=2**28)
+    parser.add_argument("--chunks", type=whole_from(1, 2**20), default=64)
+    parser.add_argument("--workers", type=whole_from(1, 64), default=2)
+    add_count(parser, "--rounds", 3)
     arguments = parser.parse_args(argv)
+    if arguments.chunks > arguments.elements:
+        parser.error(f"--chunks is {arguments.chunks}: give at most one for each of the {arguments.elements} elements")
     sides: dict[str, Callable[[Any], Any]] = {
         "dmlgpu.cumulative_sum": dmlgpu.cumulative_sum,
         "dask.array.cumsum": lambda x: da.cumsum(x, axis=0),

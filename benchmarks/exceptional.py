@@ -21,13 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import dmlgpu
 from dmlgpu import shaders
 from dmlgpu.conformance import Placement, ScanCase
 from dmlgpu.planning.dispatch import PipelineKey
 from dmlgpu.planning.problem import ScanProblem
 from dmlgpu.runtime.device import Device
 from dmlgpu.runtime.pipelines import Pipelines
+
+from .options import add_count, add_device, opened
 
 CHECKED = "const EXCEPTIONS = true;"
 UNCHECKED = {CHECKED: "const EXCEPTIONS = false;", "const EXACT = !EXCEPTIONS;": "const EXACT = false;"}
@@ -140,14 +141,14 @@ def ratio(device: Device, way: str | None, samples: int, *sides: tuple[ScanProbl
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", help="an adapter's index or part of its summary")
-    parser.add_argument("--samples", type=int, default=15)
+    add_device(parser)
+    add_count(parser, "--samples", 15)
     parser.add_argument("--cpu", action="store_true", help="measure the processor's time instead of the wall's")
     arguments = parser.parse_args()
     if arguments.cpu:
         global clock
         clock = time.process_time
-    device = dmlgpu.Device(arguments.device)
+    device = opened(parser, arguments.device)
     checked, unchecked = device.pipelines, Unchecked(device, UNCHECKED)
     print(f"{device.summary}\n\n| kernel, shape | axis | {' | '.join(f'{kind} sum, product' for kind in TYPES)} |")
     print("|---" * (2 + len(TYPES)) + "|")

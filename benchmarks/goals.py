@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -30,6 +29,7 @@ from dmlgpu.bench.results import Result, ratios, summarize
 from dmlgpu.bench.rows import Row
 from dmlgpu.bench.runner import Options, Runner
 
+from .options import add_count, add_device, add_file, add_seconds, opened, whole_from
 from .peers.team import Team
 
 LARGE = [((2**24,), 0), ((16, 2**20), 1), ((4096, 4096), 1), ((4096, 4096), 0), ((256, 256, 256), 1)]
@@ -161,13 +161,15 @@ def against(own: str, other: str, row: Row, goal: float, samples: int, timeout: 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", help="an adapter's index or part of its summary")
-    parser.add_argument("--scale", type=int, default=1, help="divide the first size of each shape by this")
-    parser.add_argument("--min-samples", type=int, default=7)
-    parser.add_argument("--timeout", type=float, default=20.0, help="seconds for a row")
-    parser.add_argument("--md", metavar="FILE", type=Path, help="also write the table to this file")
+    add_device(parser)
+    parser.add_argument(
+        "--scale", type=whole_from(1, 2**20), default=1, help="divide the first size of each shape by this"
+    )
+    add_count(parser, "--min-samples", 7)
+    add_seconds(parser, "--timeout", 20.0, help="seconds for a row")
+    add_file(parser, "--md", help="also write the table to this file")
     arguments = parser.parse_args()
-    device = dmlgpu.Device(arguments.device)
+    device = opened(parser, arguments.device)
     options = Options(min_samples=arguments.min_samples, timeout=arguments.timeout)
     runner = Runner(device, options)
     about = header(device, runner.clock, vars(options))

@@ -18,11 +18,12 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 
-import dmlgpu
 from dmlgpu.bench.machine import header
 from dmlgpu.bench.results import Result, summarize
 from dmlgpu.bench.rows import Row
 from dmlgpu.bench.runner import Options, Runner
+
+from .options import add_count, add_device, add_file, add_seconds, opened, whole_from
 
 OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "images" / "performance.png"
 
@@ -43,13 +44,15 @@ def series(results: Sequence[Result], rows: Iterable[Row]) -> list[Result]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", help="an adapter's index or part of its summary")
-    parser.add_argument("--largest", type=int, default=24, help="the largest size, as a power of two: %(default)s")
-    parser.add_argument("--min-samples", type=int, default=7)
-    parser.add_argument("--timeout", type=float, default=5.0, help="seconds for a row")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="by default %(default)s")
+    add_device(parser)
+    parser.add_argument(
+        "--largest", type=whole_from(10, 31), default=24, help="the largest size, as a power of two: %(default)s"
+    )
+    add_count(parser, "--min-samples", 7)
+    add_seconds(parser, "--timeout", 5.0, help="seconds for a row")
+    add_file(parser, "--output", default=OUTPUT, help="by default %(default)s")
     arguments = parser.parse_args()
-    device = dmlgpu.Device(arguments.device)
+    device = opened(parser, arguments.device)
     options = Options(min_samples=arguments.min_samples, timeout=arguments.timeout, whole=False)
     runner = Runner(device, options)
     about = header(device, runner.clock, vars(options))

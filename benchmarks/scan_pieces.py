@@ -19,7 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dmlgpu
+from dmlgpu.cli.bench import positive_of
 from dmlgpu.reference import same_bits
+
+from .options import add_count, add_device, opened, whole_from
 
 GOAL = 1.1
 _NAMES = {"float16": 2, "uint8": 1, "int64": 8}
@@ -100,14 +103,14 @@ def row(kind: tuple[str, str, tuple[int, ...], int], device: dmlgpu.Device, argu
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--device", default=None)
-    parser.add_argument("--mebibytes", type=int, default=64, help="of all pieces together")
-    parser.add_argument("--piece", type=float, default=16, help="MiB of a piece")
-    parser.add_argument("--rounds", type=int, default=15)
+    add_device(parser)
+    parser.add_argument("--mebibytes", type=whole_from(1, 2**20), default=64, help="of all pieces together")
+    parser.add_argument("--piece", type=positive_of, default=16, help="MiB of a piece")
+    add_count(parser, "--rounds", 15)
     parser.add_argument("--on-device", action="store_true", help="DeviceArrays in and out")
     parser.add_argument("--only", default="", help="names of rows, separated by semicolons")
     arguments = parser.parse_args(argv)
-    device = dmlgpu.Device(arguments.device)
+    device = opened(parser, arguments.device)
     wanted = arguments.only.split(";") if arguments.only else []
     place = "on the device" if arguments.on_device else "on the host"
     print(f"{device.summary}, {arguments.mebibytes} MiB {place} in pieces of {arguments.piece:g} MiB\n")

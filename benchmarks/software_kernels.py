@@ -13,7 +13,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -31,6 +30,8 @@ from dmlgpu.planning.plan import plan_problem
 from dmlgpu.planning.policy import SoftwarePolicy
 from dmlgpu.planning.problem import ScanProblem
 from dmlgpu.planning.windows import Limits
+
+from .options import add_count, add_device, add_file, opened
 
 ENOUGH = 1.3
 NAMED = frozenset([*default_rows(), *quick_rows()])
@@ -179,16 +180,16 @@ def measured(trial: Trial, device: dmlgpu.Device, clock: Clock, samples: int) ->
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print, and return 1 if a kernel is not 1.3 times as fast on any named row."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", help="an adapter's index or part of its summary")
-    parser.add_argument("--samples", type=int, default=9)
+    add_device(parser)
+    add_count(parser, "--samples", 9)
     parser.add_argument("--kernels", default=",".join(ROWS), help="by default all: %(default)s")
-    parser.add_argument("--md", metavar="FILE", type=Path, help="also write the table to this file")
+    add_file(parser, "--md", help="also write the table to this file")
     arguments = parser.parse_args(argv)
     chosen = arguments.kernels.split(",")
     for kernel in chosen:
         if kernel not in ROWS:
             parser.error(f"there is no kernel {kernel!r}; there are {', '.join(ROWS)}")
-    device = dmlgpu.Device(arguments.device)
+    device = opened(parser, arguments.device)
     if not device.limits.software:
         parser.error(f"{device.summary} is no software device, and takes none of these kernels")
     clock = Clock(device)

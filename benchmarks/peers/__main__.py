@@ -18,6 +18,7 @@ from dmlgpu.bench.results import ratios, summarize
 from dmlgpu.bench.rows import Row, parse_axis, rows_of
 from dmlgpu.errors import DmlGpuError
 
+from ..options import add_count, add_file, add_seconds
 from .calls import PEERS
 from .team import Measured, Team
 
@@ -89,10 +90,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--peers", default=",".join(PEERS), help="by default all: %(default)s")
     parser.add_argument("--axis", metavar="NAME=VALUES", action="append", help="choose rows, as in dmlgpu bench")
-    parser.add_argument("--samples", type=int, default=7)
-    parser.add_argument("--timeout", type=float, default=20.0, help="seconds of sampling a row, all libraries together")
-    parser.add_argument("--md", metavar="FILE", type=Path, help="also write the table to this file")
-    parser.add_argument("--plot", metavar="FILE", type=Path, help="also draw it; needs matplotlib")
+    add_count(parser, "--samples", 7)
+    add_seconds(parser, "--timeout", 20.0, help="seconds of sampling a row, all libraries together")
+    add_file(parser, "--md", help="also write the table to this file")
+    add_file(parser, "--plot", help="also draw it; needs matplotlib")
     arguments = parser.parse_args(argv)
     names = list(dict.fromkeys(arguments.peers.split(",")))
     for name in names:

@@ -77,21 +77,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     how.add_argument(
         "--min-samples",
         metavar="N",
-        type=_count,
+        type=count_of,
         default=7,
         help="samples of each row at least; %(default)s by default",
     )
     how.add_argument(
         "--max-noise",
         metavar="PERCENT",
-        type=_positive,
+        type=positive_of,
         default=10.0,
         help="take more samples while the noise is above this, and warn if it stays so; %(default)g by default",
     )
     how.add_argument(
         "--timeout",
         metavar="SECONDS",
-        type=_positive,
+        type=positive_of,
         default=20.0,
         help="take no more samples of a row after this time; %(default)g by default",
     )
@@ -130,13 +130,15 @@ def _add_comparison(parser: ArgumentParser) -> None:
     comparison.add_argument("--show-copies", action="store_true", help="list the ways to copy, too")
 
 
-def _count(text: str) -> int:
+def count_of(text: str) -> int:
+    """Read a number of samples."""
     if not text.isascii() or not text.isdecimal() or len(text) > 5 or not 1 <= int(text) <= 10_000:
         raise ArgumentTypeError(f"{text!r} is not a whole number from 1 to 10000")
     return int(text)
 
 
-def _positive(text: str) -> float:
+def positive_of(text: str) -> float:
+    """Read a number above 0, such as one of seconds."""
     try:
         value = float(text)
     except ValueError:
