@@ -78,7 +78,7 @@ def _limits() -> None:
     assert wanted in ("", "default"), f"DMLGPU_TEST_LIMITS is {wanted!r}; it is 'default' or not set"
     if wanted:
         device = Device(limits=DEFAULT_LIMITS)
-        device_module._open[device.summary] = device
+        device_module._open[device.description.index] = device
         assert default_device() is device
 
 

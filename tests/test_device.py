@@ -163,6 +163,21 @@ def test_each_adapter_is_opened_once(device: Device) -> None:
     assert resolve_device(device) is device
 
 
+def test_equal_adapters_are_two_devices(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two equal GPUs have the same summary, and may have the same driver."""
+    first = replace(device.description, index=0)
+    second = replace(device.description, index=1)
+    monkeypatch.setattr(device_module, "_open", {})
+    monkeypatch.setattr(device_module, "_chosen", {})
+    monkeypatch.setattr(device_module, "select_adapter", lambda choice: (first, second)[choice])
+    one, other = resolve_device(0), resolve_device(1)
+    assert one is not other
+    assert (one.description.index, other.description.index) == (0, 1)
+    assert resolve_device(1) is other
+    one.release()
+    other.release()
+
+
 WAY_OUT = "give a dmlgpu.Device, a wgpu.GPUDevice, an adapter's index, or a part of its summary"
 
 

@@ -96,11 +96,6 @@ class AdapterDescription:
         return self.adapter_type == "CPU"
 
     @property
-    def shares_memory(self) -> bool:
-        """Whether its memory is the host's, so that buffers can be mapped without crossing a bus at each access."""
-        return self.adapter_type in ("CPU", "IntegratedGPU")
-
-    @property
     def is_lavapipe(self) -> bool:
         """Whether it is Mesa's software Vulkan."""
         return self.is_software and self.backend == "Vulkan" and "llvmpipe" in self.summary
@@ -254,7 +249,8 @@ def open_adapter(adapter: AdapterDescription, limits: Mapping[str, int] | None) 
     instance(adapter.adapter, "the adapter of the description", wgpu.GPUAdapter, "take it from dmlgpu.devices()")
     granted = _check_limits({} if limits is None else limits)
     claim_process()
-    mappable = (MAPPABLE_FEATURE,) if adapter.shares_memory else ()
+    # Not of an integrated GPU: what the host can map for writing it may read very slowly (docs/runtime.md).
+    mappable = (MAPPABLE_FEATURE,) if adapter.is_software else ()
     wanted = (*_FLOAT64_FEATURES, *mappable, "timestamp-query")
     features = [feature for feature in wanted if feature in adapter.features]
     try:

@@ -196,7 +196,7 @@ class Device:
         end_calls_before_destroy(gpu_device, self)
         wgpu_private.have_polls_wait(gpu_device)
         self._executor = Executor(gpu_device)
-        self._memory = Memory(gpu_device, self._executor.forget, direct=description.shares_memory)
+        self._memory = Memory(gpu_device, self._executor.forget, direct=description.is_software)
         self._transfers = Transfers(gpu_device, self._executor, self._memory, self.lost)
         self._subnormals: dict[str, bool] | None = None
         # A caller's device keeps its Device, with all that is compiled, as long as it lives.
@@ -912,7 +912,8 @@ def _room(buffer: Buffer, offset: int, out: NDArray[Any]) -> tuple[NDArray[Any],
     return plain, _check_range(buffer, offset, plain, "out")
 
 
-_open: dict[str, Device] = {}
+_open: dict[int, Device] = {}
+"""By the adapter's index: two equal GPUs have one summary."""
 _chosen: dict[str | int, Device] = {}
 
 
@@ -966,9 +967,9 @@ def resolve_device(device: Any) -> Device:
         found = _chosen.get(choice)
         if found is None or found.released:
             adapter = select_adapter(wanted)
-            found = before = _open.get(adapter.summary)
+            found = before = _open.get(adapter.index)
             if found is None or found.released:
-                found = _open[adapter.summary] = Device(adapter)
+                found = _open[adapter.index] = Device(adapter)
                 lost = before
             _chosen[choice] = found
     if lost is not None and lost.is_lost:

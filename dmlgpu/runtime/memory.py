@@ -293,7 +293,7 @@ class Memory:
         Called with each array's buffer before it is destroyed, so that nothing refers to it any longer.
     direct : bool
         Whether arrays' memory shall be reachable from the host, where the device was requested with what that takes:
-        good where host and device share their memory, bad where each access from the host crosses a bus.
+        good where the device is a CPU; on a GPU the host's accesses may cross a bus, or go past its caches.
 
     Attributes
     ----------
