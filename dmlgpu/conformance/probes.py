@@ -72,9 +72,9 @@ def probe(device: Device) -> Iterator[Probe]:
 def hard_pairs(dtype: str, operator: str) -> NDArray[Any]:
     """Return pairs of finite numbers whose sum or product is hard to round.
 
-    Ties and their neighbours, lost bits below them, cancellation, and carries into the exponent. No sum of float32
-    meets a subnormal number, which devices may flush; those of float64 keep them everywhere. Products and their factors
-    are above the smallest normal number, because smaller ones count as zero.
+    Ties and their neighbours, lost bits below them, cancellation, carries into the exponent, and mantissas of ones.
+    No sum of float32 meets a subnormal number, which devices may flush; those of float64 keep them everywhere. Products
+    and their factors are above the smallest normal number, because smaller ones count as zero.
 
     Returns
     -------
@@ -107,7 +107,8 @@ def hard_pairs(dtype: str, operator: str) -> NDArray[Any]:
         pairs = pairs[least > info.smallest_normal]
     elif dtype == "float32":
         pairs = pairs[~reference.meets_subnormals(pairs, operator, axis=1)]
-    return np.ascontiguousarray(pairs)
+    ones = 2.0 ** np.arange(1, mantissa_bits + 2) - 1
+    return np.concatenate([pairs, np.stack([ones, ones], axis=1).astype(kind)])
 
 
 def _run(

@@ -46,9 +46,9 @@ fn shift_right64(a: vec2<u32>, n: u32) -> vec2<u32> {
     return select(vec2<u32>(0u), vec2<u32>(a.y >> (n & 31u), 0u), n < 64u);
 }
 
-// The position of the highest set bit of a nonzero value.
+// The position of the highest set bit of a nonzero value. firstLeadingBit is wrong where naga writes Metal's language.
 fn top_bit64(a: vec2<u32>) -> u32 {
-    return select(firstLeadingBit(a.x), firstLeadingBit(a.y) + 32u, a.y != 0u);
+    return select(31u - countLeadingZeros(a.x), 63u - countLeadingZeros(a.y), a.y != 0u);
 }
 
 fn less64(a: vec2<u32>, b: vec2<u32>) -> bool {
