@@ -1,4 +1,5 @@
-// Scratch memory of 32-bit words, each used by one invocation of a dispatch.
+// Scratch memory of 32-bit words. An invocation reads what it has written itself, or what an earlier dispatch has: what
+// others write in its own dispatch it may not see, behind a barrier either (docs/kernels.md, "What compilers need").
 
 @group(0) @binding(3) var<storage, read_write> state: array<u32>;
 

@@ -1,6 +1,6 @@
 // Turns the tile totals of a slice, from some tile on, into what each tile's results begin with, finds the first tile
 // that may be exceptional, and writes the carry into that tile, or after the window if there is none. Each invocation
-// takes a span of 16 tiles.
+// takes a span of 16 tiles. It alone reads again what it has written of them: see lib/memory/state.wgsl.
 //
 // Needs lib/tiles/state.wgsl and lib/order/bounds.wgsl; and of the kernel SPANS, how many invocations there are, and
 // `ends`, an accumulator for each.
@@ -9,11 +9,13 @@
 var<workgroup> before_tiles: Carry;
 var<workgroup> s: Accumulator;
 var<workgroup> has_s: bool;
-// What comes after the last of the tiles, but for the last result.
+// What comes after the last of the tiles, or into the first that may be exceptional, but for the last result.
 var<workgroup> after_tiles: Carry;
+var<workgroup> last_result: Accumulator;
 var<workgroup> suspect: atomic<u32>;
 
-// Returns what comes before tile `tile`, if it is the first from `first` on that may be exceptional.
+// Returns what comes before tile `tile` but for the last result, if it is the first from `first` on that may be
+// exceptional. The invocation that took the tile's span calls it.
 fn carry_into(slice: u32, first: u32, tile: u32) -> Carry {
     var result = before_tiles;
     var t = first;
@@ -26,14 +28,16 @@ fn carry_into(slice: u32, first: u32, tile: u32) -> Carry {
     for (; t < tile; t += 1u) {
         result = carry_on(result, tile_accumulator(slice, t, TILE_TOTAL), result.last);
     }
-    if (tile > first) {
-        result.last = tile_accumulator(slice, tile - 1u, TILE_END);
-    }
     return result;
 }
 
-// Works out base and end of the window's tiles from tile `first` on. All invocations call it. Invocation 0 may read all
-// that is written, and others what was written for each tile.
+// The invocation that takes tile number `number` of those behind `start`.
+fn taker_of(number: u32, start: Carry) -> u32 {
+    return (number + start.tiles) / FANOUT % SPANS;
+}
+
+// Works out base and end of the window's tiles from tile `first` on, of which there is one. All invocations call it.
+// Invocation 0 may read the carry and SUSPECT.
 fn find_bases(lane: u32, slice: u32, first: u32) {
     least = SMALL;
     let start = workgroupUniformLoad(&before_tiles);
@@ -101,18 +105,23 @@ fn find_bases(lane: u32, slice: u32, first: u32) {
         }
         workgroupBarrier();
     }
-    storageBarrier();
+    let found = atomicLoad(&suspect);
+    let behind = min(found, params.tiles);
+    if (found != NO_TILE && lane == taker_of(found - first, start)) {
+        after_tiles = carry_into(slice, first, found);
+    }
+    if (behind > first && lane == taker_of(behind - 1u - first, start)) {
+        last_result = tile_accumulator(slice, behind - 1u, TILE_END);
+    }
+    workgroupBarrier();
+    storageBarrier(); // invocation 0 may write what others have written
     if (lane == 0u) {
-        var found = atomicLoad(&suspect);
         var after = after_tiles;
-        if (found != NO_TILE) {
-            after = carry_into(slice, first, found);
-        } else {
-            after.last = tile_accumulator(slice, params.tiles - 1u, TILE_END);
-            found = select(NO_TILE, params.tiles, first > 0u);
+        if (behind > first) {
+            after.last = last_result;
         }
         store_carry(carry_after_word(slice), after);
-        set_state_word(slice_word(slice) + SUSPECT, found);
+        set_state_word(slice_word(slice) + SUSPECT, select(found, behind, first > 0u));
         set_state_word(slice_word(slice) + ABSORBED, NO_TILE);
     }
 }
