@@ -273,6 +273,21 @@ def test_one_of_many_short_slices_comes_near_underflow(
     check_scan(device, np.ascontiguousarray(x.T), "product", 0)
 
 
+@pytest.mark.parametrize("length", [6, 16])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_an_underflow_that_nan_follows_in_one_of_many_short_slices(
+    device: Device, dtype: str, length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The least magnitude of float64 is a choice between numbers, which NaN wins."""
+    monkeypatch.setattr(device, "limits", changed(device.limits, cores=2))
+    x = np.ones((2**16 // length + 100, length), dtype)
+    low = np.finfo(dtype).minexp
+    x[0, :4] = 2.0 ** (low // 2 - 90), 2.0 ** (low // 2 + 85), 2.0 ** (-low // 2), np.nan
+    assert (reference.cumulative(x, "product", axis=1)[0, 1:3] == 0).all()
+    for padding in (0, 4):  # with gaps no kernel takes whole runs
+        check_scan(device, x, "product", 1, source=Layout(x.shape, (length + padding, 1)))
+
+
 @pytest.mark.combinations
 @pytest.mark.parametrize("length", [2, 3, 5, 16])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

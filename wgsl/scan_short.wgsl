@@ -55,7 +55,8 @@ fn scan_slice(slice: u32, by_left_fold: bool) -> bool {
     } else {
         items = padded_run(items, count);
         results = fold_run(items);
-        if (has_tiny(reach_of_run(items, results))) {
+        // The least magnitude is lost where NaN follows it: r is NaN then, too.
+        if (product & (has_tiny(reach_of_run(items, results)) | is_exceptional(results[FANOUT - 1u]))) {
             return false;
         }
     }
