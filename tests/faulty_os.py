@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from dmlgpu.cli import files, npy_files, raw_files, replacement, signals
+from dmlgpu.cli import files, locks, npy_files, raw_files, replacement, signals
 
-FILE_MODULES = (files, npy_files, raw_files, replacement, signals)
+FILE_MODULES = (files, locks, npy_files, raw_files, replacement, signals)
 """All that make calls for the command line's files."""
 
 ERRORS = (

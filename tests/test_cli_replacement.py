@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from dmlgpu.cli import replacement
 from dmlgpu.cli.console import CommandError
 from dmlgpu.cli.files import check_output
-from dmlgpu.cli.replacement import replacing
+from dmlgpu.cli.replacement import continuing, replacing
 
 from .faulty_os import FaultyOs, leftovers, patch_os
+from .windows import Msvcrt, os_of_windows, with_locks_of_windows
 
 
 class TestReplacing:
@@ -249,3 +251,124 @@ class TestReplacing:
         assert (tmp_path / "link.npy").is_symlink()
         assert (tmp_path / "folder" / "real.npy").read_bytes() == b"x"
         assert os.listdir(tmp_path / "folder") == ["real.npy"]
+
+
+class TestOnWindows:
+    """Windows neither removes nor renames over a file that is open, unless it was opened for that."""
+
+    @pytest.fixture
+    def opened(self, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+        """Have the files that this process has open, and others that a test adds, not be removed or replaced."""
+        descriptors: dict[int, str] = {}
+        others: set[str] = set()
+
+        def open_(path: str, *arguments: int) -> int:
+            descriptor = os.open(path, *arguments)
+            descriptors[descriptor] = os.path.basename(path)
+            return descriptor
+
+        def close(descriptor: int) -> None:
+            del descriptors[descriptor]
+            os.close(descriptor)
+
+        def refuse_open(path: str) -> None:
+            if os.path.basename(path) in {*descriptors.values(), *others}:
+                raise PermissionError(errno.EACCES, "The process cannot access the file", path)
+
+        def unlink(path: str) -> None:
+            refuse_open(path)
+            os.unlink(path)
+
+        def replace(source: str, target: str) -> None:
+            refuse_open(source)
+            refuse_open(target)
+            os.replace(source, target)
+
+        with_locks_of_windows(monkeypatch, Msvcrt())
+        patch_os(monkeypatch, os_of_windows(open=open_, close=close, unlink=unlink, replace=replace))
+        return others
+
+    def left(self, path: Path) -> Path:
+        """Have a run in blocks fail, and return what it leaves."""
+
+        def fail_halfway() -> None:
+            with continuing(path, resume=True) as file:
+                file.write(b"half")
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            fail_halfway()
+        (name,) = leftovers(path.parent)
+        return name
+
+    def test_what_an_earlier_run_left_is_removed_once_it_is_closed(self, tmp_path: Path, opened: set[str]) -> None:
+        self.left(tmp_path / "a.npy")
+        with continuing(tmp_path / "a.npy", resume=False) as file:
+            assert file.read(9) == b""
+            file.write(b"new")
+        assert (tmp_path / "a.npy").read_bytes() == b"new"
+        assert os.listdir(tmp_path) == ["a.npy"]
+
+    def test_another_process_may_come_before_it_is_removed(self, tmp_path: Path, opened: set[str]) -> None:
+        left = self.left(tmp_path / "a.npy")
+        opened.add(left.name)
+        with (
+            pytest.raises(CommandError, match=r"a\.npy: another process is writing it in blocks; wait for its end"),
+            continuing(tmp_path / "a.npy", resume=False),
+        ):
+            pass
+        assert left.read_bytes() == b"half"
+
+    @pytest.mark.parametrize("resume", [False, True])
+    def test_two_runs_in_blocks_do_not_write_one_file(self, tmp_path: Path, opened: set[str], resume: bool) -> None:
+        with continuing(tmp_path / "a.npy", resume=False) as file:
+            with (
+                pytest.raises(CommandError, match="another process is writing it in blocks"),
+                continuing(tmp_path / "a.npy", resume=resume),
+            ):
+                pass
+            file.write(b"first")
+        assert (tmp_path / "a.npy").read_bytes() == b"first"
+
+    @pytest.mark.parametrize("looks", [1, 3])
+    def test_a_reader_of_the_old_file_is_waited_for(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: set[str], looks: int
+    ) -> None:
+        (tmp_path / "a.npy").write_bytes(b"old")
+        opened.add("a.npy")
+        slept: list[float] = []
+
+        def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            if len(slept) == looks:
+                opened.remove("a.npy")
+
+        monkeypatch.setattr(replacement, "time", SimpleNamespace(monotonic=lambda: sum(slept), sleep=sleep))
+        with replacing(tmp_path / "a.npy") as file:
+            file.write(b"new")
+        assert (tmp_path / "a.npy").read_bytes() == b"new"
+        assert len(slept) == looks
+
+    def test_it_is_not_waited_for_ever(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: set[str]) -> None:
+        (tmp_path / "a.npy").write_bytes(b"old")
+        opened.add("a.npy")
+        slept: list[float] = []
+        monkeypatch.setattr(replacement, "time", SimpleNamespace(monotonic=lambda: sum(slept), sleep=slept.append))
+        with (
+            pytest.raises(CommandError, match=r"cannot write .*a\.npy: The process cannot access the file"),
+            replacing(tmp_path / "a.npy"),
+        ):
+            pass
+        assert 1.9 < sum(slept) < 2.2
+        assert (tmp_path / "a.npy").read_bytes() == b"old"
+        assert os.listdir(tmp_path) == ["a.npy"]
+
+    @pytest.mark.skipif(os.name != "posix", reason="Windows waits")
+    def test_posix_is_asked_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(source: str, target: str) -> None:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+
+        patch_os(monkeypatch, SimpleNamespace(**vars(os) | {"replace": refuse}))
+        monkeypatch.setattr(replacement, "time", SimpleNamespace(monotonic=lambda: 0.0))  # without a `sleep`
+        with pytest.raises(CommandError, match="Operation not permitted"), replacing(tmp_path / "a.npy"):
+            pass

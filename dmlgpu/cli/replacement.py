@@ -6,26 +6,27 @@ import hashlib
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, cast
 
 from .console import CommandError
+from .locks import lock
 from .raw_files import NO_SUCH_OPERATION, RawFile, close_quietly, flush_file, trying_to
 from .signals import removed_by_signals
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
-__all__ = ["alone_in", "check_replaceable", "continuing", "replacing"]
+__all__ = ["check_replaceable", "continuing", "replacing"]
 
 _WRITE_FLAGS = (
     os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 )  # exclusive creation follows no link
 _READ_WRITE_FLAGS = _WRITE_FLAGS & ~os.O_WRONLY | os.O_RDWR
+
+_PATIENCE_SECONDS = 2.0
+"""How long Windows is asked to rename a file: it refuses while any other program has the old one open."""
+_LOOK_SECONDS = 0.05
 
 
 def check_replaceable(path: Path) -> None:
@@ -39,21 +40,6 @@ def check_replaceable(path: Path) -> None:
     with _temporary(path) as (file, name, _):
         file.close()
         os.unlink(name)
-
-
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Wait until no other process is in such a block of this folder, where the system can lock folders."""
-    descriptor = None
-    if fcntl is not None:
-        with suppress(OSError):  # a file system without locks, or a folder that nobody may list
-            descriptor = os.open(folder, os.O_RDONLY)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        if descriptor is not None:
-            os.close(descriptor)
 
 
 @contextmanager
@@ -114,7 +100,7 @@ def _put_in_place(path: Path, file: RawFile, name: str, target: str) -> None:
     """Give a complete file its name, and have both on the disk."""
     flush_file(file)
     file.close()
-    os.replace(name, target)
+    _rename(name, target)
     try:
         _flush_folder(os.path.dirname(target))
     except OSError as error:
@@ -122,6 +108,20 @@ def _put_in_place(path: Path, file: RawFile, name: str, target: str) -> None:
             f"{path} is written, but may not survive a power failure: its folder cannot be flushed to the disk: "
             f"{error.strerror or error}"
         ) from error
+
+
+def _rename(name: str, target: str) -> None:
+    """Give a file the name of another one, which goes; Windows is asked again while a reader or a scanner has that."""
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            os.replace(name, target)
+        except PermissionError:
+            if os.name == "posix" or time.monotonic() >= until:
+                raise
+            time.sleep(_LOOK_SECONDS)
+        else:
+            return
 
 
 def _flush_folder(folder: str) -> None:
@@ -160,7 +160,7 @@ def _temporary(path: Path, resume: bool | None = None) -> Iterator[tuple[RawFile
                 # Until it has the old one's owner, nobody else may look into it.
                 flags = _WRITE_FLAGS if resume is None else _READ_WRITE_FLAGS
                 file = RawFile(os.open(name, flags, 0o666 if old is None else 0o600))
-                if resume is not None and not _lock(file):
+                if resume is not None and not lock(file.fileno()):
                     raise CommandError(_busy(path))
             if old is not None:
                 _adopt(path, file, name, old)
@@ -189,10 +189,10 @@ def _left(path: Path, name: str, resume: bool) -> RawFile | None:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
                 raise CommandError(f"cannot write {path}: {name} is not what an earlier run left; remove it")
-            if not _lock(file):
+            if not lock(file.fileno()):
                 raise CommandError(_busy(path))
             if not resume:
-                os.unlink(name)
+                _remove_locked(path, file, name)
     except BaseException:
         close_quietly(file)
         raise
@@ -202,21 +202,22 @@ def _left(path: Path, name: str, resume: bool) -> RawFile | None:
     return None
 
 
+def _remove_locked(path: Path, file: RawFile, name: str) -> None:
+    """Remove a file whose lock this process has."""
+    if os.name == "posix":
+        os.unlink(name)  # under the lock: nobody else finds it any more
+        return
+    file.close()  # Windows removes no file that is open, be it here or in a process that has come meanwhile
+    try:
+        os.unlink(name)
+    except FileNotFoundError:
+        pass
+    except PermissionError:
+        raise CommandError(_busy(path)) from None
+
+
 def _busy(path: Path) -> str:
     return f"cannot write {path}: another process is writing it in blocks; wait for its end, or write to another file"
-
-
-def _lock(file: RawFile) -> bool:
-    """Take the lock of a file until it is closed; False if another process has it."""
-    if fcntl is None:
-        return True  # Windows lets nobody remove an open file
-    try:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True  # a file system without locks
-    return True
 
 
 def _remove(name: str) -> str:

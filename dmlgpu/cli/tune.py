@@ -16,7 +16,8 @@ from ..bench.tune import QUESTIONS, Decision, tune
 from ..errors import counted
 from ..planning.tuning import DEFAULTS, Tuning
 from .console import CommandError, columns, note, one_line, say, warn
-from .replacement import alone_in, check_replaceable, replacing
+from .locks import alone_in
+from .replacement import check_replaceable, replacing
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
