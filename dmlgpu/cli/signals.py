@@ -21,7 +21,7 @@ SIGNALS = tuple(getattr(signal, name) for name in _SIGNAL_NAMES if hasattr(signa
 
 _unfinished_names: set[str] = set()
 _interrupted: set[str] = set()
-"""Those that an interrupt has removed."""
+"""Those whose removal an interrupt began."""
 
 
 @contextmanager
@@ -61,7 +61,8 @@ def _end(number: int, frame: FrameType | None) -> None:
     for name in list(_unfinished_names):
         with suppress(OSError):
             os.unlink(name)
-    if number == signal.SIGINT:
+    # Windows lets no process end by a signal, and removes no file that is open: there the context that has it does.
+    if number == signal.SIGINT or os.name != "posix":
         _interrupted.update(_unfinished_names)
         raise KeyboardInterrupt
     die_of(number)
