@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeVar
 
+from ..waiting import outcome
 from .signals import raise_interrupt
 
 __all__ = ["reading_ahead", "writing_behind"]
@@ -34,7 +35,7 @@ def reading_ahead(blocks: Iterator[_T], *, waits: bool = True) -> Iterator[Itera
 
 def _ahead(worker: _Worker, blocks: Iterator[_T]) -> Iterator[_T]:
     read = worker.submit(next, blocks, None)
-    while (block := read.result()) is not None:
+    while (block := outcome(read)) is not None:
         raise_interrupt()  # nobody waits for the last block
         read = worker.submit(next, blocks, None)
         yield block
@@ -59,13 +60,13 @@ def writing_behind(write: Callable[[_T], None], *, waits: bool = True) -> Iterat
     def put(block: _T) -> None:
         nonlocal written
         if written is not None:
-            written.result()
+            outcome(written)
         written = worker.submit(write, block)
 
     with _Worker("dmlgpu-writer", waits=waits) as worker:
         yield put
         if written is not None:
-            written.result()
+            outcome(written)
 
 
 class _Worker:

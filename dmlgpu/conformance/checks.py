@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from .. import reference
 from ..errors import DeviceReleasedError, SoftwareAdapterWarning
 from ..layout import ceil_div
+from ..waiting import as_they_end
 from .cases import Case
 from .elements import random_words
 
@@ -165,7 +166,7 @@ def _in_turn(device: Device, cases: Sequence[Case], keeps: Mapping[str, bool]) -
 
 
 def _as_they_come(futures: Sequence[Future[_Found]]) -> Iterator[tuple[int, Outcome]]:
-    for future in as_completed(futures):
+    for future in as_they_end(futures):
         found, is_lost = future.result()
         yield from found
         if is_lost:
