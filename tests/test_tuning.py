@@ -289,7 +289,7 @@ class TestFile:
     ) -> None:
         """Path.exists raises there, before Python 3.12, and where a name is too long."""
         monkeypatch.delenv("DMLGPU_TUNING")
-        monkeypatch.setattr(tuned.sys, "platform", "linux")
+        monkeypatch.setattr(tuned, "sys", SimpleNamespace(platform="linux"))
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ("a" * 5000)))
         assert tuned.stored_tuning(device.description) == DEFAULTS
 
@@ -307,12 +307,20 @@ class TestFile:
             assert tuned.stored_tuning(device.description) == DEFAULTS
 
     def test_the_file_is_in_the_users_cache_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(tuned.sys, "platform", "linux")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        assert tuned.tuning_file() == tmp_path / "dmlgpu" / "tuning.json"
-        monkeypatch.delenv("XDG_CACHE_HOME")
-        monkeypatch.setenv("HOME", str(tmp_path))
-        assert tuned.tuning_file() == tmp_path / ".cache" / "dmlgpu" / "tuning.json"
+        for variable in ("HOME", "USERPROFILE"):  # of POSIX and of Windows, whichever this is
+            monkeypatch.setenv(variable, str(tmp_path))
+        for platform, variable, folder in (
+            ("linux", "XDG_CACHE_HOME", ".cache"),
+            ("darwin", None, "Library/Caches"),
+            ("win32", "LOCALAPPDATA", "AppData/Local"),
+        ):
+            monkeypatch.setattr(tuned, "sys", SimpleNamespace(platform=platform))
+            if variable is not None:
+                assert tuned.cache_variable() == variable
+                monkeypatch.setenv(variable, str(tmp_path / "named"))
+                assert tuned.tuning_file() == tmp_path / "named" / "dmlgpu" / "tuning.json"
+                monkeypatch.delenv(variable)
+            assert tuned.tuning_file() == tmp_path / folder / "dmlgpu" / "tuning.json"
 
 
 def decided(device: Device, clock: Clock, seconds: float) -> Iterator[Decision]:
@@ -388,7 +396,7 @@ class TestCommand:
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
         assert f"cannot write to the cache folder {tmp_path / 'file' / 'dmlgpu'}: " in err
-        assert "set XDG_CACHE_HOME to a folder that can be written to" in err
+        assert f"set {tuned.cache_variable()} to a folder that can be written to" in err
 
     def test_a_file_that_cannot_be_replaced(
         self, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -396,7 +404,7 @@ class TestCommand:
         monkeypatch.setattr(command, "tune", None)  # nothing is measured before
         cache.mkdir(parents=True)
         assert main(["tune"]) == 2
-        assert f"cannot write {cache}: it exists and is not an ordinary file; set XDG_CACHE_HOME" in one_line(
+        assert f"cannot write {cache}: it exists and is not an ordinary file; set {tuned.cache_variable()}" in one_line(
             capsys.readouterr().err
         )
 
@@ -417,10 +425,16 @@ class TestCommand:
             list(threads.map(write, adapters))
         assert tuned.read_file(cache).keys() == {adapter.summary for adapter in adapters}
 
-    def test_no_folder_at_all(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    @pytest.mark.parametrize(
+        ("platform", "variable"), [("linux", "XDG_CACHE_HOME"), ("darwin", "HOME"), ("win32", "LOCALAPPDATA")]
+    )
+    def test_no_folder_at_all(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], platform: str, variable: str
+    ) -> None:
+        monkeypatch.setattr(tuned, "sys", SimpleNamespace(platform=platform))
         monkeypatch.setattr(tuned, "tuning_file", lambda: None)
         assert main(["tune"]) == 2
-        assert "this user has no folder for caches: set XDG_CACHE_HOME to one" in capsys.readouterr().err
+        assert f"this user has no folder for caches: set {variable} to a folder" in capsys.readouterr().err
 
     def test_without_timestamps_the_hosts_clock_counts(
         self, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -33,8 +33,8 @@ examples:
   dmlgpu tune                       measure the default device, and keep it
   dmlgpu tune --device llvmpipe     another adapter
   dmlgpu tune --forget              back to the defaults
-  DMLGPU_TUNING=off dmlgpu bench    leave out what was kept
 
+With DMLGPU_TUNING=off in the environment all commands leave out what was kept.
 A new driver, another version of dmlgpu or, for a software device, another
 number of cores makes what was kept stale; then the defaults count."""
 
@@ -125,12 +125,12 @@ def _number(threshold: int) -> str:
 
 def _writable_file() -> Path:
     """Return the tuning file, whose folder is there and can be written to."""
-    from ..runtime.tuned import tuning_file
+    from ..runtime.tuned import cache_variable, tuning_file
 
     path = tuning_file()
+    way_out = f"set {cache_variable()} to a folder that can be written to"
     if path is None:
-        raise CommandError("this user has no folder for caches: set XDG_CACHE_HOME to one")
-    way_out = "set XDG_CACHE_HOME to a folder that can be written to"
+        raise CommandError(f"this user has no folder for caches: {way_out}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -19,7 +19,16 @@ from .adapters import AdapterDescription, callers_level
 from .measured import usable_cores
 from .wgpu_private import implementation
 
-__all__ = ["VARIABLE", "conditions", "is_off", "read_file", "stored_tuning", "tuning_file", "with_entry"]
+__all__ = [
+    "VARIABLE",
+    "cache_variable",
+    "conditions",
+    "is_off",
+    "read_file",
+    "stored_tuning",
+    "tuning_file",
+    "with_entry",
+]
 
 VARIABLE = "DMLGPU_TUNING"
 _FORMAT = 1
@@ -54,6 +63,11 @@ def tuning_file() -> Path | None:
     except RuntimeError:
         return None
     return folder / "dmlgpu" / "tuning.json"
+
+
+def cache_variable() -> str:
+    """Return the environment variable that says on this system where the user's cache folder is."""
+    return {"win32": "LOCALAPPDATA", "darwin": "HOME"}.get(sys.platform, "XDG_CACHE_HOME")
 
 
 def conditions(adapter: AdapterDescription) -> dict[str, Any]:
