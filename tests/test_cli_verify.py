@@ -9,13 +9,14 @@ import signal
 import sys
 from multiprocessing import get_context
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dmlgpu
-from dmlgpu.cli import console, verify
+from dmlgpu.cli import console, verdict, verify
 from dmlgpu.cli.verdict import Verdict, driver_of, reproduction
 from dmlgpu.conformance import Digests, Outcome, Probe, checks, parse, suite
 from dmlgpu.errors import ShaderError
@@ -112,7 +113,7 @@ class TestVerdict:
         status, out, err = run("verify", "--every-kernel", "--json", "report.json")
         assert status == 1
         assert f"\n{ONE}\n  at [0, 0] the device has " in out
-        assert f"  dmlgpu verify --device '{device.summary}' --case {ONE}\n" in out
+        assert f"  {reproduction(device.summary, ONE)}\n" in out
         assert "failed probes: float32 addition, float32 multiplication, " in out
         assert "FAILED: 0 of 3 cases have the reference's bits" in out
         assert f"dmlgpu: warning: the probe 'float32 addition' failed on {device.summary}: 1 of" in " ".join(
@@ -129,6 +130,15 @@ class TestVerdict:
         assert {one["name"]: one["passed"] for one in report["probes"]}["float32 addition"] is False
         assert report["info"]["versions"]["dmlgpu"] == dmlgpu.__version__
 
+    def test_the_reproduction_is_a_line_for_this_systems_shell(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("VK_DRIVER_FILES", "my driver.json")
+        for name, prefix, quote in ("posix", "VK_DRIVER_FILES='my driver.json' ", "'"), ("nt", "", '"'):
+            monkeypatch.setattr(verdict, "os", SimpleNamespace(name=name, environ=os.environ))
+            options = f"--device {quote}A GPU (x){quote} --case {ONE}"
+            assert reproduction("A GPU (x)", ONE) == f"{prefix}dmlgpu verify {options}"
+            assert reproduction("x", "a b", ", through a page in y").endswith(f" --case {quote}a b{quote}")
+
+    @pytest.mark.skipif(os.name != "posix", reason="a line for Windows does not begin with a variable")
     def test_the_driver_file_is_part_of_the_reproduction(
         self, run: Run, broken: None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -348,7 +358,7 @@ class TestDigests:
         assert f"\n{ONE}\n  {right}  reference.json  (as the reference here)\n" in out
         assert "  wrong.json: at [0, 0] the device has " in out
         assert out.count("(0x") == 4
-        assert f"  dmlgpu verify --device '{device.summary}' --case {ONE}\n" in out
+        assert f"  {reproduction(device.summary, ONE)}\n" in out
         assert out.endswith("DIFFERENT: 2 of 2 cases\n")
 
     def test_agreeing_on_what_is_wrong_is_no_equality(self, run: Run, few: list[str], broken: None) -> None:
@@ -389,9 +399,10 @@ class TestThroughDawn:
         assert "PASSED: 3 of 3 cases have the reference's bits" in ran.out
         assert ", through Dawn " in Digests.read(tmp_path / "dawn.json").driver
 
-    def test_the_script_is_part_of_the_reproduction(self) -> None:
+    def test_the_script_is_part_of_the_reproduction(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("VK_DRIVER_FILES", raising=False)
         line = reproduction("a device", ONE, "a driver, through Dawn 1")
-        assert line.endswith(f"python scripts/on_dawn.py dmlgpu verify --device 'a device' --case {ONE}")
+        assert line == f"python scripts/on_dawn.py {reproduction('a device', ONE)}"
 
     def test_bad_usage_of_the_script_is_one_line(self, tmp_path: Path) -> None:
         hide = "import sys, runpy; sys.modules['wgpudawn'] = None; sys.argv = sys.argv[1:]; "

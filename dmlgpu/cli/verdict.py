@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -30,12 +31,18 @@ _SIGNS = {True: "ok", False: "FAILED", None: "--"}
 def reproduction(device: str, case: str, driver: str = "") -> str:
     """Return the one line that runs a case on a device again; `driver` is what `driver_of` says of it."""
     if _PAGE in driver:
-        return f"python scripts/in_browser.py --case {shlex.quote(case)}"
+        return f"python scripts/in_browser.py --case {_quoted(case)}"
     file = os.environ.get("VK_DRIVER_FILES")
-    prefix = f"VK_DRIVER_FILES={shlex.quote(file)} " if file else ""
+    # No line for both shells of Windows can begin with a variable.
+    prefix = f"VK_DRIVER_FILES={_quoted(file)} " if file and os.name == "posix" else ""
     if _DAWN in driver:
         prefix += "python scripts/on_dawn.py "
-    return f"{prefix}dmlgpu verify --device {shlex.quote(device)} --case {shlex.quote(case)}"
+    return f"{prefix}dmlgpu verify --device {_quoted(device)} --case {_quoted(case)}"
+
+
+def _quoted(argument: str) -> str:
+    """Return an argument as this system's shells take it: those of Windows know no single quotes, or not all."""
+    return shlex.quote(argument) if os.name == "posix" else subprocess.list2cmdline([argument])
 
 
 def driver_of(device: Device) -> str:
