@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -10,10 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, NamedTuple
 
 import numpy as np
 import pytest
+
+from dmlgpu.cli import console, main
 
 from .cli_runner import environment
 
@@ -207,12 +211,33 @@ class Closed:
 def test_every_error_of_standard_output_is_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], code: str
 ) -> None:
-    import errno
-
-    from dmlgpu.cli import main
-
     number = getattr(errno, code)
     broken: IO[str] = Closed(OSError(number, os.strerror(number)))  # type: ignore[assignment]
     monkeypatch.setattr(sys, "stdout", broken)
     assert main(["--version"]) == 2
     assert capsys.readouterr().err == f"dmlgpu: error: cannot write to standard output: {os.strerror(number)}\n"
+
+
+@pytest.mark.parametrize("name", ["posix", "nt"])
+@pytest.mark.parametrize("kind", ["pipe", "file"])
+def test_windows_calls_a_pipe_without_a_reader_an_invalid_argument(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kind: str, name: str
+) -> None:
+    class Broken(Closed):
+        def fileno(self) -> int:
+            return number
+
+    read, number = os.pipe() if kind == "pipe" else (None, os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT))
+    try:
+        broken: IO[str] = Broken(OSError(errno.EINVAL, os.strerror(errno.EINVAL)))  # type: ignore[assignment]
+        monkeypatch.setattr(sys, "stdout", broken)
+        monkeypatch.setattr(console, "os", SimpleNamespace(**vars(os) | {"name": name}))
+        status = main(["--version"])
+    finally:
+        for descriptor in filter(None, (read, number)):
+            os.close(descriptor)
+    err = capsys.readouterr().err
+    if (kind, name) == ("pipe", "nt"):
+        assert (status, err) == (128 + 13, "")
+    else:
+        assert (status, err) == (2, f"dmlgpu: error: cannot write to standard output: {os.strerror(errno.EINVAL)}\n")

@@ -5,9 +5,11 @@ On terminals rich lays out tables and progress bars, if it is installed; all els
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
+import stat
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -121,10 +123,18 @@ def flush() -> None:
 
 def unwritable(error: OSError) -> Exception:
     """Return the error that says why standard output cannot be written to; discard what it still holds."""
+    is_gone = isinstance(error, BrokenPipeError) or (error.errno == errno.EINVAL and _is_pipe_of_windows(sys.stdout))
     silence(sys.stdout)
-    if isinstance(error, BrokenPipeError):
+    if is_gone:
         return ReaderGoneError()
     return CommandError(f"cannot write to standard output: {error.strerror or error}")
+
+
+def _is_pipe_of_windows(stream: IO[Any]) -> bool:
+    """Whether a stream is a pipe on Windows, which calls it an invalid argument to write to one without a reader."""
+    with suppress(OSError, ValueError):
+        return os.name != "posix" and stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
+    return False
 
 
 def silence(stream: IO[Any]) -> None:
