@@ -30,7 +30,7 @@ from dmlgpu.planning.problem import (
     scan_problem,
 )
 from dmlgpu.planning.tuning import Tuning
-from dmlgpu.planning.windows import SPAN, TILE, Limits, Range, SoftwareTraits, chunk_sizes, windows
+from dmlgpu.planning.windows import QUAD_BYTES, SPAN, TILE, Limits, Range, SoftwareTraits, chunk_sizes, windows
 
 from .harness import SUSPECTS, changed, kernel_of
 
@@ -713,6 +713,16 @@ def test_elementwise_dispatches_are_short() -> None:
         if element.kind == "float":
             plans.append(plan_problem(round_problem(element, RoundingMode.HALF_EVEN, layout, layout), GPU))
         assert all(0 < serial_steps(one) <= 64 for plan in plans for one in plan.passes)
+
+
+@pytest.mark.parametrize("element", [F32, by_name("float16"), by_name("float64")], ids=str)
+@pytest.mark.parametrize("more", [1, 4, 8, 12])
+def test_windows_of_roundings_begin_with_vectors(element: ElementType, more: int) -> None:
+    layout = Layout.packed((2**28 + more,))
+    passes = plan_problem(round_problem(element, RoundingMode.HALF_EVEN, layout, layout), Limits()).passes
+    assert len(passes) > 2
+    rest = sum(one.elements for one in passes if one.pipeline.kernel != "elementwise_units")
+    assert rest == more % (QUAD_BYTES // element.itemsize)
 
 
 def test_many_slices_of_a_single_run_have_pipelines_that_know_their_length() -> None:

@@ -32,6 +32,11 @@ class ElementwisePlanner(Planner):
     ) -> None:
         super().__init__(problem, limits, one_buffer, chunks)
         self.problem = problem
+        # Cut where vectors end: a window that begins inside one goes element by element.
+        inner = len(problem.batch) - 1
+        if inner >= 0 and QUAD_BYTES <= self.chunks[inner] < problem.batch[inner].size:
+            whole = self.chunks[inner] // QUAD_BYTES * QUAD_BYTES
+            self.chunks = (*self.chunks[:inner], whole, *self.chunks[inner + 1 :])
         self.slots = {"function": "convert" if problem.mode is None else "round"}
         if problem.mode is None:
             self.constants |= _conversion_constants(problem.source, problem.target)
