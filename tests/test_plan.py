@@ -694,8 +694,10 @@ LAVAPIPE = changed(Limits(), software=True, columns=True, float64=True, dispatch
 def test_no_dispatch_comes_near_a_watchdog(kernel: str | None, element: ElementType) -> None:
     """Whatever the data: half a second at 100 ns a step."""
     limits = (GPU, replace(GPU, float64=True), Limits(), LAVAPIPE, replace(LAVAPIPE, float64=False))
+    limits = (*limits, changed(LAVAPIPE, cores=1))
     shapes = [((2**32 - 1,), 0), ((2**26 + 5,), 0), ((3, 2**28), 1), ((2**28, 3), 0), ((300, 2**22), 1)]
     shapes += [((2**22, 300), 0), ((2**14, 2**14), 0), ((2**14, 2**14), 1), ((2**26, 16), 1), ((2**26, 3), 1)]
+    shapes += [((2**12, 2**12 - 1), 0)]
     precisions = list(Precision) if element.name == "float32" else [Precision.DEFAULT]
     for limit, (sizes, axis), precision, one_buffer in product(limits, shapes, precisions, (False, True)):
         layout = Layout.packed(sizes)

@@ -49,7 +49,7 @@ __all__ = [
 MAX_SERIAL_STEPS = 5 * 2**20
 """The most that `serial_steps` may be, whatever the data: half a second at 100 ns a step, which is slow for a GPU;
 watchdogs wait for 2 seconds and more."""
-_DEAR = 4
+DEAR: Final = 4
 """Steps of an element whose combination takes dozens of operations, or which is stored by an atomic operation."""
 DEAR_ELEMENTS: Final = ("f64_words", "f32_compensated")
 """The pieces of elements whose combination takes dozens of operations."""
@@ -726,7 +726,7 @@ def serial_steps(one: Pass) -> int:
     is_dear = work.slots.get("element") in DEAR_ELEMENTS or (
         work.slots.get("output") == "packed" and "element" in work.slots
     )
-    return TABLE[one.pipeline.kernel].steps(work) * (_DEAR if is_dear else 1)
+    return TABLE[one.pipeline.kernel].steps(work) * (DEAR if is_dear else 1)
 
 
 def check_pass(one: Pass) -> None:

@@ -14,7 +14,7 @@ from typing import ClassVar, Final, NamedTuple
 from ..errors import counted
 from ..layout import ceil_div
 from .columns import Columns, can_be_strips, cut_to, is_served, is_whole, staged_lanes, strip_bytes_in_flight
-from .kernels import groups_of
+from .kernels import DEAR, MAX_SERIAL_STEPS, groups_of
 from .problem import Precision, ScanProblem, is_side_by_side
 from .tuning import Tuning
 from .windows import QUAD_BYTES, RUN, TILE, Limits, SoftwareTraits, Window
@@ -308,12 +308,16 @@ class SoftwarePolicy(GpuPolicy):
             return None
         groups = groups_of(slices, cut[-2], columns)
         vectors = self._vectors(problem, groups)
-        together = max(1, min(_MOST_BANDS, ceil_div(groups, _LANES * vectors) // self._traits.cores))
-        cut[-1] = min(cut[-1], _MAX_ROWS // together // TILE * TILE)
+        access = _access_of_bands(problem)
+        row_steps = columns * vectors * (DEAR if access.startswith("unaligned") else 1)
+        most_rows = min(_MAX_ROWS, MAX_SERIAL_STEPS // row_steps)  # of all bands of an invocation
+        together = min(_MOST_BANDS, ceil_div(groups, _LANES * vectors) // self._traits.cores, most_rows // TILE)
+        together = max(1, together)
+        cut[-1] = min(cut[-1], most_rows // together // TILE * TILE)
         return Columns(
             "scan_bands_exact" if is_exact else "scan_bands",
             tuple(cut),
-            _access_of_bands(problem),
+            access,
             {"vectors": vectors, "exclusive": int(problem.exclusive)},
             {},
             _LANES * columns * vectors,
