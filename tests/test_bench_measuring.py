@@ -18,6 +18,7 @@ from dmlgpu.bench.rows import Row
 from dmlgpu.bench.runner import Options, Runner
 from dmlgpu.bench.workloads import COPIES, GRAIN, Copy, padded, plan_copy
 from dmlgpu.dtypes import by_name
+from dmlgpu.errors import DeviceError
 from dmlgpu.layout import Layout
 from dmlgpu.planning.plan import plan_problem
 from dmlgpu.planning.problem import Operator, scan_problem
@@ -55,6 +56,19 @@ class TestCopies:
         target.release()
 
 
+def stamped(monkeypatch: pytest.MonkeyPatch, stamps: list[tuple[int, ...]]) -> list[Any]:
+    """Have a device's timestamps be these in turn, then the last ones; give the work of each run. Nothing runs."""
+    runs: list[Any] = []
+
+    def run(clock: Clock, work: Any) -> Any:
+        runs.append(work)
+        return 1.0, np.array(stamps[min(len(runs), len(stamps)) - 1], np.uint64)
+
+    monkeypatch.setattr(clock_module, "timestamp_period", lambda gpu_device: 1e-9)
+    monkeypatch.setattr(Clock, "_run", run)
+    return runs
+
+
 class TestClock:
     def test_a_device_with_timestamps(self, device: Device) -> None:
         clock = Clock(device)
@@ -77,6 +91,80 @@ class TestClock:
         assert clock.kind == "wall"
         assert clock.reason is not None
         assert clock.reason.startswith("timestamps were not asked for")
+
+    @pytest.mark.parametrize("stamps", [(0, 0), (0, 5), (5, 0), (9, 5)])
+    def test_a_device_with_wrong_timestamps_says_so(
+        self, stamps: tuple[int, int], device: Device, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As Metal does for passes without a dispatch, and macOS 26 for any."""
+        stamped(monkeypatch, [stamps])
+        clock = Clock(device)
+        assert clock.kind == "wall"
+        assert clock.reason == (
+            "the device's timestamps of a dispatch are 0 or run backwards: times are the host's, with submission and "
+            "waiting"
+        )
+        stamped(monkeypatch, [(5, 5)])
+        assert Clock(device).kind == "gpu"
+
+    def test_wrong_timestamps_are_taken_again(self, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+        stamped(monkeypatch, [(1, 2)])
+        clock, work = Clock(device), Work(((ONE_STEP,), (ONE_STEP,)))
+        runs = stamped(monkeypatch, [(1, 4, 0, 0), (9, 4, 9, 9), (1, 4, 5, 9)])
+        assert clock.seconds(work) == pytest.approx(7e-9)
+        assert len(runs) == 3
+        stamped(monkeypatch, [(0, 4, 5, 9), (1, 4, 5, 9)])
+        assert clock.each(work) == pytest.approx([3e-9, 4e-9])
+
+    def test_timestamps_that_stay_wrong_are_an_error(self, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+        stamped(monkeypatch, [(1, 2)])
+        clock, work = Clock(device), Work(((ONE_STEP,), (ONE_STEP,)))
+        message = (
+            "timestamps of the device are 0 or run backwards for 1 of [12] spans?, such as 0 and 4, so it cannot say "
+            r"how long work takes: use the host's clock \(--wall\)"
+        )
+        for measure in clock.seconds, clock.each:
+            runs = stamped(monkeypatch, [(0, 4, 5, 9)])
+            with pytest.raises(DeviceError, match=message):
+                measure(work)
+            assert len(runs) == clock_module._TRIES
+
+    @pytest.mark.parametrize("is_copy", [False, True])
+    def test_no_pass_with_timestamps_is_empty(
+        self, is_copy: bool, device: Device, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        source, target = (device.allocate(GRAIN) for _ in range(2))
+        passes: list[list[str]] = []
+        encoders = type(device.gpu_device.create_command_encoder())
+        begin = encoders.begin_compute_pass
+
+        def noted(encoder: Any, **options: Any) -> Any:
+            compute = begin(encoder, **options)
+            passes.append(["stamps"] * ("timestamp_writes" in options))
+            dispatch = compute.dispatch_workgroups
+            compute.dispatch_workgroups = lambda *grid: (passes[-1].append("dispatch"), dispatch(*grid))
+            return compute
+
+        monkeypatch.setattr(encoders, "begin_compute_pass", noted)
+        clock = Clock(device)
+        work: Any = BufferCopy(source.gpu_buffer, target.gpu_buffer, GRAIN)
+        if not is_copy:
+            work = work_of(device, plan_copy(COPIES[0], GRAIN, Limits()), source.gpu_buffer, target.gpu_buffer)
+        clock.seconds(work)
+        stamps = ["stamps"] * (clock.kind == "gpu")
+        assert passes == [[*stamps, "dispatch"]] * (len(stamps) * (1 + 2 * is_copy) + (not is_copy))
+        source.release()
+        target.release()
+
+    def test_the_devices_own_copy_copies(self, device: Device) -> None:
+        x, out = np.arange(1, 17, dtype=np.uint32), np.empty(16, np.uint32)
+        source, target = (device.allocate(64) for _ in range(2))
+        device.upload(source, 0, x)
+        assert Clock(device).seconds(BufferCopy(source.gpu_buffer, target.gpu_buffer, 64)) > 0
+        device.download(target, 0, out)
+        np.testing.assert_array_equal(out, x)
+        source.release()
+        target.release()
 
     @pytest.mark.parametrize("look", [1, 2], ids=["submitting", "reading"])
     def test_an_interrupt_leaves_it_usable(self, device: Device, monkeypatch: pytest.MonkeyPatch, look: int) -> None:

@@ -445,6 +445,24 @@ class TestCommand:
         assert "by the host's clock" in out
         assert err.count("the device has no timestamps: times are the host's, with submission and waiting") == 1
 
+    def test_the_hosts_clock_can_be_asked_for(self, cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["tune", "--wall"]) == 0
+        out, err = capsys.readouterr()
+        assert "by the host's clock" in out
+        assert err.count("timestamps were not asked for: times are the host's, with submission and waiting") == 1
+
+    def test_wrong_timestamps_keep_nothing(
+        self, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def measured(device: Device, clock: Clock, seconds: float) -> Iterator[Decision]:
+            yield from decided(device, clock, seconds)
+            clocks.elapsed(np.zeros(2, np.uint64))
+
+        monkeypatch.setattr(command, "tune", measured)
+        assert main(["tune"]) == 2
+        assert "use the host's clock (--wall)" in one_line(capsys.readouterr().err)
+        assert not cache.exists()
+
     def test_info_shows_what_counts(
         self, cache: Path, device: Device, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -7,17 +7,19 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
+from ..errors import DeviceError, counted
 from ..layout import ceil_div
 from ..planning.dispatch import Plan
 from ..runtime.executor import Step, Zeros, submit
 from ..runtime.transfers import mapped
 from ..runtime.wgpu_private import map_submitted, timestamp_period
+from .touch import Touch
 
 if TYPE_CHECKING:
     from ..runtime.device import Device
@@ -38,7 +40,11 @@ _FASTER, _AS_FAST = 0.99, 1.03
 """Times, by the best so far, that count as faster, and as just as fast: some hundredths are noise."""
 LAGGING = 1.1
 """A GPU that takes more than so many times as long as at its fastest has slowed down."""
+_TRIES = 5
+"""How often work is measured before wrong timestamps are an error: macOS 26 loses some (gfx-rs/wgpu#9414)."""
 Measured = TypeVar("Measured")
+Span: TypeAlias = Callable[[int], dict[str, Any]]
+"""Gives the descriptor of the n-th compute pass that has timestamps."""
 _QUERIES = wgpu.BufferUsage.QUERY_RESOLVE | wgpu.BufferUsage.COPY_SRC
 _MAPPED = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
 
@@ -63,7 +69,7 @@ class Work:
         """The number of stretches of time that are measured and added up."""
         return len(self.batches)
 
-    def record(self, encoders: Callable[[], Any], span: Callable[[int], dict[str, Any]]) -> None:
+    def record(self, encoders: Callable[[], Any], span: Span, touch: Touch) -> None:
         """Record each submission into an encoder of its own, with its timestamps."""
         for number, steps in enumerate(self.batches):
             compute = encoders().begin_compute_pass(**span(number))
@@ -90,17 +96,36 @@ class BufferCopy:
 
     spans = 1  # a class attribute: one submission
 
-    def record(self, encoders: Callable[[], Any], span: Callable[[int], dict[str, Any]]) -> None:
-        """Record the copy between two empty passes: only passes have timestamps everywhere."""
+    def record(self, encoders: Callable[[], Any], span: Span, touch: Touch) -> None:
+        """Record the copy between the ends of two passes: only passes have timestamps everywhere."""
         encoder = encoders()
         stamps = span(0).get("timestamp_writes")
-        if stamps is not None:
-            one = {"query_set": stamps["query_set"], "beginning_of_pass_write_index": 0}
-            encoder.begin_compute_pass(timestamp_writes=one).end()
+
+        def stamp(number: int) -> None:
+            if stamps is not None:
+                end = {"query_set": stamps["query_set"], "end_of_pass_write_index": number}
+                compute = encoder.begin_compute_pass(timestamp_writes=end)
+                touch.record(compute, self.target)
+                compute.end()
+
+        stamp(0)
         encoder.copy_buffer_to_buffer(self.source, 0, self.target, 0, self.nbytes)
-        if stamps is not None:
-            one = {"query_set": stamps["query_set"], "end_of_pass_write_index": 1}
-            encoder.begin_compute_pass(timestamp_writes=one).end()
+        stamp(1)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """One small dispatch, which shows whether timestamps can be trusted."""
+
+    gpu_buffer: Any
+
+    spans = 1  # a class attribute: one submission
+
+    def record(self, encoders: Callable[[], Any], span: Span, touch: Touch) -> None:
+        """Record it with its timestamps."""
+        compute = encoders().begin_compute_pass(**span(0))
+        touch.record(compute, self.gpu_buffer)
+        compute.end()
 
 
 def work_of(device: Device, plan: Plan, source: Any, target: Any) -> Work:
@@ -134,12 +159,31 @@ def _repeated(steps: Sequence[Step]) -> list[Step]:
 def elapsed(stamps: NDArray[np.uint64]) -> int:
     """Return the ticks between the two timestamps of each span, added up; at least one, as no work takes no time.
 
+    Raises
+    ------
+    DeviceError
+        If a timestamp is 0, or the second one of a span is before the first.
+
     Examples
     --------
     >>> elapsed(np.array([5, 9, 20, 26], np.uint64)), elapsed(np.array([7, 7], np.uint64))
     (10, 1)
     """
-    return max(1, int(np.sum((stamps[1::2] - stamps[::2]).astype(np.int64))))
+    wrong = _wrong(stamps)
+    if wrong.size:
+        raise DeviceError(
+            f"timestamps of the device are 0 or run backwards for {wrong.size // 2} of "
+            f"{counted(stamps.size // 2, 'span')}, such as {wrong[0]} and {wrong[1]}, so it cannot say how long work "
+            "takes: use the host's clock (--wall)"
+        )
+    return max(1, int(np.sum(stamps[1::2] - stamps[::2])))
+
+
+def _wrong(stamps: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the timestamps of the spans that cannot be: one is 0, or the second is before the first."""
+    pairs = stamps.reshape(-1, 2)
+    wrong: NDArray[np.uint64] = pairs[(pairs[:, 0] == 0) | (pairs[:, 1] < pairs[:, 0])]
+    return wrong.reshape(-1)
 
 
 class Clock:
@@ -169,14 +213,20 @@ class Clock:
         self._spans = 0
         self._resolved = self._gpu_device.create_buffer(size=16 * _MAX_SPANS, usage=_QUERIES)
         self._mapped = self._gpu_device.create_buffer(size=16 * _MAX_SPANS, usage=_MAPPED)
+        self._touch = Touch(self._gpu_device)
+        problem = self._problem(timestamps)
+        if problem is not None:
+            self._period = None
         self.kind = "wall" if self._period is None else "gpu"
-        self.reason: str | None = None
+        self.reason = None if problem is None else f"{problem}: times are the host's, with submission and waiting"
+
+    def _problem(self, timestamps: bool) -> str | None:
+        """Say why timestamps are not used, if they are not: those of macOS 26 are 0, all or some of them."""
         if self._period is None:
-            self.reason = (
-                "the device has no timestamps: times are the host's, with submission and waiting"
-                if timestamps
-                else "timestamps were not asked for: times are the host's, with submission and waiting"
-            )
+            return "the device has no timestamps" if timestamps else "timestamps were not asked for"
+        trial = _Trial(self._gpu_device.create_buffer(size=16, usage=wgpu.BufferUsage.STORAGE))
+        is_wrong = _wrong(self._run(trial)[1]).size > 0
+        return "the device's timestamps of a dispatch are 0 or run backwards" if is_wrong else None
 
     @property
     def is_of_gpu(self) -> bool:
@@ -184,22 +234,37 @@ class Clock:
         return self.kind == "gpu" and not self._device.description.is_software
 
     def seconds(self, work: Work | BufferCopy) -> float:
-        """Run the work once and return how long it took."""
-        wall, ticks = self._run(work)
+        """Run the work once and return how long it took; once more where timestamps are wrong.
+
+        Raises
+        ------
+        DeviceError
+            If they are wrong time and again.
+        """
+        wall, ticks = self._measured(work)
         return wall if self._period is None else elapsed(ticks) * self._period
 
     def each(self, work: Work) -> list[float]:
         """Run the work once, a submission for each dispatch, and return how long each took.
 
-        By the device's own clock: empty where it has none. `seconds` is what they take together, which may be less.
+        By the device's own clock: empty where it has none. `seconds` is what they take together, which may be less, and
+        has the same errors.
         """
         steps = tuple((step,) for batch in work.batches for step in batch)
         if self._period is None or not 0 < len(steps) <= _MAX_SPANS:
             return []
-        ticks = self._run(Work(steps, work.kept))[1]
+        ticks = self._measured(Work(steps, work.kept))[1]
         return [elapsed(pair) * self._period for pair in ticks.reshape(-1, 2)]
 
-    def _run(self, work: Work | BufferCopy) -> tuple[float, NDArray[np.uint64]]:
+    def _measured(self, work: Work | BufferCopy) -> tuple[float, NDArray[np.uint64]]:
+        """Run the work as `_run` does, again while its timestamps are wrong; the last ones may be, too."""
+        for _ in range(_TRIES):
+            wall, ticks = self._run(work)
+            if self._period is None or not _wrong(ticks).size:
+                break
+        return wall, ticks
+
+    def _run(self, work: Work | BufferCopy | _Trial) -> tuple[float, NDArray[np.uint64]]:
         """Run the work once; return the host's seconds, and the device's timestamps, or any two where it has none."""
         gpu_device = self._gpu_device
         with self._device.section:
@@ -209,7 +274,7 @@ class Clock:
                 begun.append(gpu_device.create_command_encoder())
                 return begun[-1]
 
-            work.record(encoder, self._span(min(work.spans, _MAX_SPANS)))
+            work.record(encoder, self._span(min(work.spans, _MAX_SPANS)), self._touch)
             nbytes = 16
             if self._period is not None:
                 nbytes = 16 * min(work.spans, _MAX_SPANS)
@@ -225,7 +290,7 @@ class Clock:
                 ticks = np.frombuffer(self._mapped.read_mapped(0, nbytes), np.uint64).copy()
         return wall, ticks
 
-    def _span(self, spans: int) -> Callable[[int], dict[str, Any]]:
+    def _span(self, spans: int) -> Span:
         """Return the descriptor that gives the n-th compute pass its timestamps."""
         if self._period is None:
             return lambda number: {}

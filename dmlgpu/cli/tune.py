@@ -48,6 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--forget", action="store_true", help="measure nothing, and remove what was kept of the device")
     what.add_argument("--json", action="store_true", help="print JSON, with every time that was measured")
+    parser.add_argument("--wall", action="store_true", help="use the host's clock even if the device has timestamps")
 
 
 def run(arguments: Namespace) -> int:
@@ -62,7 +63,7 @@ def run(arguments: Namespace) -> int:
     device = resolve_device(arguments.device)
     if is_off():
         note("DMLGPU_TUNING=off is set: what is kept counts once it is not")
-    clock = Clock(device)
+    clock = Clock(device, timestamps=not arguments.wall)
     if clock.reason is not None:
         note(clock.reason)
     decisions = list(tune(device, clock, _SECONDS))
