@@ -1141,10 +1141,12 @@ def test_the_room_for_elements_that_wait_on_a_device_grows(
 
 def test_a_piece_without_room_for_the_progress_of_its_slices() -> None:
     limits = changed(SOFTWARE, binding_bytes=2**20)
-    for slices, kernel in ((2000, "scan_slices"), (3000, "scan_serial_tiles")):
-        problem = scan_problem(by_name("int8"), Operator.SUM, *[Layout((slices, 80), (80, 1))] * 2, axis=1)
+    floats, integers = "float16", "int8"  # integers keep a carry alone
+    found = ((floats, 2000, "slices"), (floats, 3000, "serial_tiles"), (integers, 3000, "slices"))
+    for dtype, slices, kernel in found:
+        problem = scan_problem(by_name(dtype), Operator.SUM, *[Layout((slices, 80), (80, 1))] * 2, axis=1)
         piece = plan_piece(problem, limits, one_buffer=False, before=0, unfinished=False)
-        assert piece.plan.passes[-1].pipeline.kernel == kernel
+        assert piece.plan.passes[-1].pipeline.kernel == f"scan_{kernel}"
         assert piece.plan.state_bytes <= limits.binding_bytes
 
 

@@ -1064,3 +1064,11 @@ def test_huge_tensors_never_wrap() -> None:
 def test_an_input_beside_the_scratch_memory_is_bound_writable(sizes: tuple[int, ...]) -> None:
     plan = writable_input(plan_problem(packed_scan(sizes, 1), Limits(), kernel="lookback"))
     assert {dict(one.pipeline.slots)["input"] for one in plan.passes if one.input is not None} == {"shared"}
+
+
+def test_windows_of_integers_hand_on_a_carry_alone() -> None:
+    """Rows longer than half a binding: what is kept of each column moves once a window."""
+    layout = Layout.packed((100, 2**20))
+    passes = plan_problem(scan_problem(by_name("int32"), Operator.SUM, layout, layout, 0), Limits()).passes
+    assert sum(4 * 9 * one.params["count"] for one in passes) >= sum(one.state_bytes for one in passes) > 0
+    assert len(passes) <= 16

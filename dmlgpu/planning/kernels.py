@@ -28,7 +28,6 @@ __all__ = [
     "LOOKBACK_HEADER_WORDS",
     "MAX_SERIAL_STEPS",
     "OF_STRIPS",
-    "PROGRESS_WORDS",
     "TABLE",
     "Kernel",
     "Work",
@@ -38,6 +37,7 @@ __all__ = [
     "lookback_slice_words",
     "part_rows",
     "portion_slices",
+    "progress_words",
     "serial_steps",
     "strip_lookback_slice_words",
     "strip_parts",
@@ -59,8 +59,14 @@ _MOST_PARTS = 8
 """Of a tile of floats, as MOST_PARTS of wgsl/lib/strips/posts.wgsl."""
 _TILES_TOGETHER = 8
 """Of a workgroup of scan_tiles, if it is not told otherwise."""
-PROGRESS_WORDS = 100
-"""Words a slice that scan_slices.wgsl keeps between windows, besides one between phases."""
+
+
+def progress_words(is_exact: bool) -> int:
+    """Return the words a slice that scan_slices.wgsl keeps between windows, with one between phases.
+
+    Of integers the last result is enough, in the form of a carry.
+    """
+    return 9 if is_exact else 101
 
 
 @dataclass(frozen=True)
@@ -280,7 +286,7 @@ def _progress_words(work: Work) -> int:
     if work.slots["slices"] == "suspects":
         return _column_words(work)
     if work.constants["in_windows"]:
-        return work.count * (1 + PROGRESS_WORDS)
+        return work.count * progress_words(work.is_exact)
     return work.count if work.constants.get("phase") else 1
 
 

@@ -211,9 +211,9 @@ def _band(work: Work) -> Iterator[tuple[int, int]]:
 def _progress(work: Work) -> tuple[int, int]:
     """Return the words of what goes from window to window and from phase to phase."""
     first, length = work.fields["first"], work.fields["length"]
-    # Between tiles it is the carry alone.
+    # Between tiles, and of integers, it is the carry alone.
     begin, end = (
-        3 * work.accumulator_words + 2 if i % TILE == 0 else 23 * work.accumulator_words + 4
+        3 * work.accumulator_words + 2 if work.is_exact or i % TILE == 0 else 23 * work.accumulator_words + 4
         for i in (first, first + length)
     )
     slices = work.count * work.constants["in_windows"]

@@ -21,9 +21,9 @@ from .kernels import (
     LOOKBACK_HEADER_WORDS,
     OF_STRIPS,
     OF_WHOLE_TILES,
-    PROGRESS_WORDS,
     lookback_slice_words,
     part_rows,
+    progress_words,
     tile_slice_words,
 )
 from .policy import policy_of
@@ -271,7 +271,7 @@ class ScanPlanner(Planner):
         chunks = _cut(self.chunks, along)
         if in_windows:
             room = min(_MAX_PROGRESS_BYTES, self.limits.binding_bytes)
-            chunks = _with_room(chunks, 1 + PROGRESS_WORDS, room)
+            chunks = _with_room(chunks, progress_words(self.problem.is_exact), room)
         can_be_exceptional = not self.problem.is_exact and length > RUN
         two_phases = can_be_exceptional and (self.in_place or inside_runs or (in_windows and along < TILE))
         phases = (_CHECK, _WRITE) if two_phases else (_WRITE if inside_runs else _DIRECT,)

@@ -15,6 +15,7 @@ const IN_WHOLE_TILES = false;
 override in_windows: bool = true;
 
 // Words of a slice: its carry (three accumulators of up to two words, tiles, has_s), excess, has_q and 20 accumulators.
+// Of integers only the carry, which is the last result wherever a window ends.
 const PROGRESS_WORDS = 50u;
 const LEVELS = 20u;
 
@@ -40,7 +41,7 @@ fn resume(slice: u32) -> Progress {
     let tiles = state_word(progress_word(slice, 6u));
     let has_s = state_word(progress_word(slice, 7u)) == 1u;
     begin_tile(&progress, Carry(fetch(slice, 0u), fetch(slice, 2u), fetch(slice, 4u), tiles, has_s));
-    if (is_between_tiles(params.first)) {
+    if (EXACT || is_between_tiles(params.first)) {
         return progress;
     }
     progress.excess = state_word(progress_word(slice, 8u));
@@ -70,12 +71,16 @@ fn progress_before(slice: u32, k: u32) -> Progress {
 }
 
 fn suspend(slice: u32, progress: ptr<function, Progress>) {
-    keep(slice, 0u, (*progress).carry.s);
-    keep(slice, 2u, (*progress).carry.c);
-    keep(slice, 4u, (*progress).carry.last);
-    set_state_word(progress_word(slice, 6u), (*progress).carry.tiles);
-    set_state_word(progress_word(slice, 7u), u32((*progress).carry.has_s));
-    if (is_between_tiles(params.first + params.length)) {
+    var carry = (*progress).carry;
+    if (EXACT) {
+        carry = carry_exceptional((*progress).last);
+    }
+    keep(slice, 0u, carry.s);
+    keep(slice, 2u, carry.c);
+    keep(slice, 4u, carry.last);
+    set_state_word(progress_word(slice, 6u), carry.tiles);
+    set_state_word(progress_word(slice, 7u), u32(carry.has_s));
+    if (EXACT || is_between_tiles(params.first + params.length)) {
         return;
     }
     set_state_word(progress_word(slice, 8u), (*progress).excess);
