@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 
 import dmlgpu
 
-from .options import add_device, add_file, opened
-
 Floats = NDArray[np.float32]
 Adder = Callable[[Floats], NDArray[Any]]
 """Returns all cumulative sums, or only the last."""
@@ -222,8 +220,8 @@ def main() -> int:
     """Measure and print; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", default=",".join(map(str, LENGTHS)), help="by default %(default)s")
-    add_device(parser)
-    add_file(parser, "--plot", help="also draw it; needs matplotlib")
+    parser.add_argument("--device", help="part of an adapter's summary, or its index")
+    parser.add_argument("--plot", metavar="FILE", type=Path, help="also draw it; needs matplotlib")
     arguments = parser.parse_args()
     try:
         lengths = sorted({int(part) for part in arguments.lengths.split(",")})
@@ -233,7 +231,11 @@ def main() -> int:
         parser.error(f"--lengths has {lengths[0]}; each is at least 1")
     warnings.simplefilter("ignore", dmlgpu.SoftwareAdapterWarning)
     found: Found = {}
-    with opened(parser, arguments.device) as device:
+    try:
+        opened = dmlgpu.Device(arguments.device)
+    except dmlgpu.DmlGpuError as error:
+        parser.error(str(error))
+    with opened as device:
         ways = adders(device)
         for length in lengths:
             for distribution, x in distributions(length).items():

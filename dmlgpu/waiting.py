@@ -24,7 +24,7 @@ def outcome(future: Future[_T]) -> _T:
 
 
 def as_they_end(futures: Iterable[Future[_T]]) -> Iterator[Future[_T]]:
-    """Yield futures as they end. Nothing takes longer than by `as_completed`: a wait is over once one of them ends."""
+    """Yield futures as they end. Nothing takes longer for it: a wait is over once one of them ends."""
     pending = set(futures)
     while pending:
         done, pending = wait(pending, TICK, FIRST_COMPLETED)

@@ -292,7 +292,7 @@ _PRECEDENCE.append(["*", "/", "%"])
 _TEMPLATES = {"vec2", "vec3", "vec4", "array", "bitcast", "ptr", "atomic"}
 _BUILTINS = {"min": "m.minimum", "max": "m.maximum", "select": "m.select", "u32": "m.number"}
 _DATA_OF = {"f32", "f64", "u64", "i64", "i32", "all", "any", "abs", "clamp", "extractBits", "insertBits"}
-_DATA_OF |= {"firstLeadingBit", "countOneBits", "floor", "trunc", "round"}
+_DATA_OF |= {"countLeadingZeros", "countOneBits", "floor", "trunc", "round"}
 
 
 class _Translator:
