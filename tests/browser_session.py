@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import fcntl
 import itertools
 import json
 import os
@@ -119,6 +118,8 @@ class Browser:
 
 def _high(descriptor: int) -> int:
     """Return a duplicate apart from 3 and 4, and close the descriptor."""
+    import fcntl  # Windows, where no test starts a browser, has none
+
     duplicate = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10)
     os.close(descriptor)
     return duplicate

@@ -387,7 +387,10 @@ BAD = {
 def test_bad_usage_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(bench, "_measure", lambda *_: pytest.fail("nothing may be measured"))
     Path("text.json").write_text("text")
-    os.mkfifo("pipe.json")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo("pipe.json")
+    elif name in ("compare a pipe", "compare an endless file"):
+        pytest.skip("this system has neither named pipes nor /dev/zero")
     options, message = BAD[name]
     status, out, err = run("bench", *options.split())
     assert (status, out) == (2, "")

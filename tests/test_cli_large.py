@@ -172,7 +172,11 @@ sys.exit(main())
 SCAN = ("cumsum", "x.npy", "-o", "y.npy", "--axis", "0", "--memory", "5MiB")
 
 
-def killed(folder: Path, *command: str, at: int, how: signal.Signals = signal.SIGKILL) -> None:
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""Windows, where nothing that uses it runs, has no SIGKILL."""
+
+
+def killed(folder: Path, *command: str, at: int, how: signal.Signals = KILL) -> None:
     """Run a command in a process that is killed after its so many-th record."""
     status, out, err = process(str(at), str(int(how)), *command, folder=folder, code=("-c", KILLED))
     said = ["dmlgpu: error: interrupted"] if how == signal.SIGINT else []

@@ -23,6 +23,7 @@ from .windows import Msvcrt, os_of_windows, with_locks_of_windows
 
 
 class TestReplacing:
+    @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc says what the descriptors are")
     def test_all_is_flushed_in_order(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The content before the name, then the folder that holds the name."""
         (tmp_path / "a.npy").write_bytes(b"old")

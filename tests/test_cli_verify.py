@@ -476,7 +476,10 @@ def test_bad_usage_is_one_line(run: Run, tmp_path: Path, name: str) -> None:
     (tmp_path / "later.json").write_text(good.replace('"version": 2', '"version": 3'))
     (tmp_path / "text.json").write_text("text")
     (tmp_path / "other.json").write_text("{}")
-    os.mkfifo(tmp_path / "pipe.json")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.json")
+    elif name in ("pipe", "endless"):
+        pytest.skip("this system has neither named pipes nor /dev/zero")
     before = sorted(tmp_path.iterdir())
     options, message = BAD[name]
     status, out, err = run("verify", *options.split())
