@@ -644,6 +644,30 @@ def test_copies_and_pickles_go_on_with_the_device(device: dmlgpu.Device) -> None
         twin.push(np.ones(5000, np.float32))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float64"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_state_has_nothing_of_what_memory_held_before(
+    device: dmlgpu.Device, monkeypatch: pytest.MonkeyPatch, dtype: str, axis: int
+) -> None:
+    """Accumulators of a word leave one of their two words alone."""
+    temporary = device._memory.temporary
+
+    def filled(owner: dmlgpu.Device, nbytes: int) -> Any:
+        buffer = temporary(owner, nbytes)
+        device._transfers.write(buffer, 0, np.full(nbytes // 4, fillings[len(states)], np.uint32))
+        return buffer
+
+    monkeypatch.setattr(device._memory, "temporary", filled)
+    x = numbers((3, 2 * TILE) if axis else (2 * TILE, 3), dtype)
+    fillings = (0, 0x12345678)
+    states: list[bytes] = []
+    for _ in fillings:
+        scan = dmlgpu.Scan("sum", axis=axis, dtype=dtype, device=device)
+        scan.push(x)
+        states.append(scan.state)
+    assert states[0] == states[1]
+
+
 def test_a_state_is_small() -> None:
     scan = dmlgpu.Scan("sum", axis=0)
     for _ in range(10):

@@ -31,7 +31,7 @@ from ..errors import (
 from ..layout import MAX_DIMENSIONS, Layout, check_sizes, resolve_axis
 from ..lazy import import_runtime, resolve_device
 from ..planning.kernels import tile_record_words
-from ..planning.pieces import CARRY_WORDS, max_bytes, max_length, max_slices
+from ..planning.pieces import CARRY_WORDS, max_bytes, max_length, max_slices, without_spare_words
 from ..planning.problem import (
     Operator,
     Precision,
@@ -434,7 +434,7 @@ class Scan:
 
         Of monotone sums there are 64 bytes of each slice.
 
-        The bytes are the same on every system; the format has a version. What came as DeviceArrays is read from their
+        It can be resumed on every system; the format has a version. What came as DeviceArrays is read from their
         device.
 
         Raises
@@ -469,7 +469,8 @@ class Scan:
             if self._treatment is not None:
                 header |= {"device": self._treatment.device, "subnormals": self._treatment.kept}
             if self._carries is not None:
-                body += _on_host(self._carries).astype("<u4", copy=False).tobytes()
+                carries_now = without_spare_words(_on_host(self._carries), kind.accumulator_words)
+                body += carries_now.astype("<u4", copy=False).tobytes()
             if self._pending:
                 pending = np.concatenate(_Joined.of(kind, self._pending).cubes, axis=1)
                 body += _little(pending).tobytes()

@@ -41,6 +41,7 @@ __all__ = [
     "moves",
     "plan_piece",
     "plan_totals",
+    "without_spare_words",
 ]
 
 CARRY_WORDS = 8
@@ -268,6 +269,15 @@ class CarrySlices:
         carries[:, :CARRY_FLAGS] = words[1 : 1 + CARRY_FLAGS].T
         carries[:, CARRY_FLAGS] = words[1 + CARRY_FLAGS] | words[2 + CARRY_FLAGS] * HAS_S
         return carries
+
+
+def without_spare_words(carries: Words, accumulator_words: int) -> Words:
+    """Return carries with zeros in the words that none of their parts uses, which hold what memory held before."""
+    cleared = carries.reshape(-1, CARRY_WORDS).copy()
+    cleared[:, CARRY_FLAGS + 1 :] = 0
+    if accumulator_words == 1:
+        cleared[:, 1:CARRY_FLAGS:2] = 0
+    return cleared.reshape(carries.shape)
 
 
 CarryForm = CarryRows | CarryColumns | CarryNumbers | CarrySlices
