@@ -64,7 +64,7 @@ def check(line: str) -> set[Any]:
     try:
         plan = plan_problem(problem, limits, one_buffer=given["relation"] != "apart", kernel=given["kernel"])
     except ArgumentError as error:
-        if "windows" in str(error) or "binding" in str(error):
+        if any(reason in str(error) for reason in ("windows", "binding", "a dispatch needs")):
             return {("refused", given["kernel"])}
         raise
     for one in plan.passes:
