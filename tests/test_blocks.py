@@ -122,7 +122,7 @@ def test_scans_in_blocks_have_the_bits_of_one_call(
     del small_blocks[:]
     result = call()
     # A tile, or what is kept of each slice; behind results the scratch memory of the slice that a block is of.
-    assert 0 < max(small_blocks) <= max(BLOCK, x.size // shape[axis] * 64) + 4 * progress_words(is_exact=False)
+    assert 0 < max(small_blocks) <= max(BLOCK, x.size // shape[axis] * 64) + 4 * progress_words(by_carry=False)
     assert first_difference(result, expected) is None
 
 

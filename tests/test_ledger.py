@@ -83,6 +83,9 @@ def cases() -> list[Case]:
         # What a run has besides is loaded again, which shows in words only where elements do not share them.
         apart = by_name(name).itemsize >= 4
         found += [Case(f"{name} inside runs", scan(name, (64, 32), 1), chunks=(64, 8), sectors=apart)]
+        for length, along in ((600, 32), (TILE + 300, 512), *(((40, 2), (13, 4)) if apart else ())):
+            cut = Case(f"{name} {length} by {along}", scan(name, (8, length), 1), chunks=(8, along), sectors=False)
+            found += [cut, replace(cut, way=f"{cut.way} in place", one_buffer=True)]
         # Elements of less than a word begin anywhere in one; slices that share a word have it twice.
         for way, (slices, length) in (("slices", (96, 61)), ("serial", (3, 2 * TILE + 61)), ("slices", (96, 11))):
             odd = scan(name, (slices, length), 1, strides=(length + 6, 1))

@@ -13,9 +13,20 @@ from hypothesis import strategies as st
 
 from dmlgpu.dtypes import ELEMENT_TYPES, ElementType, by_name
 from dmlgpu.errors import ArgumentError
-from dmlgpu.layout import Layout
+from dmlgpu.layout import Layout, ceil_div
 from dmlgpu.planning.dispatch import Pass, writable_input
-from dmlgpu.planning.kernels import MAX_SERIAL_STEPS, Work, block_slices, check_pass, serial_steps
+from dmlgpu.planning.kernels import (
+    CHECK,
+    MAX_SERIAL_STEPS,
+    REPAIR,
+    TRY,
+    WRITE,
+    Work,
+    block_slices,
+    check_pass,
+    serial_steps,
+)
+from dmlgpu.planning.ledger import figures_of
 from dmlgpu.planning.params import PARAMS
 from dmlgpu.planning.plan import KERNELS, is_in_place, passes_of, plan_problem
 from dmlgpu.planning.problem import (
@@ -916,13 +927,15 @@ def test_progress_between_windows_stays_small() -> None:
     assert plan.state_bytes <= 32 * 2**20 + 4 * 2**20
 
 
+@pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize(("pitch", "inside_runs"), [(10_000, 0), (10**6, 1)])
-def test_a_tile_that_does_not_fit_is_checked_before_it_is_written(pitch: int, inside_runs: int) -> None:
+def test_both_phases_go_through_a_tile_that_does_not_fit(pitch: int, inside_runs: int, in_place: bool) -> None:
     layout = Layout((5000, 2), (pitch, 1))
     problem = scan_problem(F32, Operator.SUM, layout, layout, axis=0)
-    passes = plan_problem(problem, Limits(binding_bytes=2**25)).passes
+    passes = plan_problem(problem, Limits(binding_bytes=2**25), one_buffer=in_place).passes
     assert set(kernels(passes)) == {"scan_slices"}
     assert {dict(one.pipeline.constants)["inside_runs"] for one in passes} == {inside_runs}
+    first_phase, second_phase = (CHECK, WRITE) if in_place else (TRY, REPAIR)
     seen = [
         (dict(one.pipeline.constants)["phase"], int(one.params["checked_first"]), int(one.params["first"]))
         for one in passes
@@ -930,7 +943,7 @@ def test_a_tile_that_does_not_fit_is_checked_before_it_is_written(pitch: int, in
     for group in (0, 4096):
         phases = [phase for phase, start, _ in seen if start == group]
         half = len(phases) // 2
-        assert phases == [1] * half + [2] * half
+        assert phases == [first_phase] * half + [second_phase] * half
         firsts = [first for _, start, first in seen if start == group]
         assert firsts[:half] == firsts[half:] == sorted(firsts[:half])
     assert {start for _, start, _ in seen} == {0, 4096}
@@ -985,10 +998,13 @@ def test_every_pass_keeps_to_the_limits(
             assert part.offset + part.size <= buffer_size
         assert 0 < one.state_bytes <= plan.state_bytes
         assert len(one.uniforms) == PARAMS.itemsize
-    # Checking passes write nothing; every other kernel's passes cover the tensor once.
+    # Checking passes write nothing, and repairing ones what is written; the passes of every other kernel cover the
+    # tensor once.
     last = plan.passes[-1].pipeline.kernel
     writing = [
-        p.elements for p in plan.passes if p.pipeline.kernel == last and dict(p.pipeline.constants).get("phase") != 1
+        p.elements
+        for p in plan.passes
+        if p.pipeline.kernel == last and dict(p.pipeline.constants).get("phase") not in (CHECK, REPAIR)
     ]
     assert sum(writing) == layout.count
 
@@ -1066,9 +1082,22 @@ def test_an_input_beside_the_scratch_memory_is_bound_writable(sizes: tuple[int, 
     assert {dict(one.pipeline.slots)["input"] for one in plan.passes if one.input is not None} == {"shared"}
 
 
-def test_windows_of_integers_hand_on_a_carry_alone() -> None:
+@pytest.mark.parametrize(("name", "rows"), [("int32", 100), ("float32", 16)])
+def test_windows_of_left_folds_hand_on_a_result_alone(name: str, rows: int) -> None:
     """Rows longer than half a binding: what is kept of each column moves once a window."""
-    layout = Layout.packed((100, 2**20))
-    passes = plan_problem(scan_problem(by_name("int32"), Operator.SUM, layout, layout, 0), Limits()).passes
-    assert sum(4 * 9 * one.params["count"] for one in passes) >= sum(one.state_bytes for one in passes) > 0
-    assert len(passes) <= 16
+    layout = Layout.packed((rows, 2**20))
+    passes = plan_problem(scan_problem(by_name(name), Operator.SUM, layout, layout, 0), Limits(2**25)).passes
+    assert sum(4 * 8 * one.params["count"] for one in passes) >= sum(one.state_bytes for one in passes) > 0
+    assert len(passes) <= ceil_div(rows, 4)
+    kept = 2 * 4 * 2**20 * (len(passes) - 1)
+    moved = sum(figures_of(one).bytes_read + figures_of(one).bytes_written for one in passes)
+    assert 2 * layout.count * 4 < moved <= 2 * layout.count * 4 + kept
+
+
+@pytest.mark.parametrize(("rows", "width", "traffic"), [(100, 2**20, 1.4), (1000, 2**20, 1.46), (60, 8_294_400, 2.1)])
+def test_windows_inside_tiles_hand_on_what_has_changed(rows: int, width: int, traffic: float) -> None:
+    """Pictures one after the other, of which a binding holds few: in times a copy's bytes."""
+    layout = Layout.packed((rows, width))
+    passes = plan_problem(scan_problem(F32, Operator.SUM, layout, layout, 0), Limits()).passes
+    moved = sum(figures_of(one).bytes_read + figures_of(one).bytes_written for one in passes)
+    assert moved <= traffic * 2 * layout.count * 4

@@ -3,13 +3,16 @@
 // For many slices, where software adapters would wait long at barriers, and where a binding holds no whole tiles; and
 // behind scan_bands and scan_strips for slices with exceptional tiles. The slot <slices> has what differs.
 // Grid: workgroups of `lanes` invocations; an invocation a slice.
-// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: 101 words a slice, used between windows and phases;
-// or what scan_bands and scan_strips left, a word a slice, and 8 where there is more than a tile.
+// Bindings: 0 params, 1 input (absent in place), 2 output, 3 state: between windows and phases 8 words a slice, or 49
+// of floats where windows end inside a tile, of floats in place 15 or 97 (lib/slices/kept.wgsl); or what scan_bands and
+// scan_strips left, a word a slice, and 8 where there is more than a tile.
 // Constants: product, opaque, input_log2_bits, output_log2_bits, flat, phase, in_windows, inside_runs, lanes, lags.
 // Phases: DIRECT writes each tile in the canonical order, and writes it again as a left fold if it was exceptional,
-// which reads the input again. Where that cannot be (in place, or if windows end inside a tile), CHECK goes through all
-// first, writes nothing and leaves a bit for each exceptional tile; then WRITE knows what to write.
-// Bytes moved: one read and one write an element; in two phases, and for exceptional tiles, two reads. Nothing of
+// which reads the input again. If windows end inside a tile, TRY leaves a bit where that is to be, and then REPAIR goes
+// through the tile's windows; FOLD is for such windows of slices that are a single run, always a left fold. In place
+// CHECK goes through all first, writes nothing and leaves a bit for each exceptional tile; then WRITE knows what to
+// write.
+// Bytes moved: one read and one write an element; in place of floats, and for exceptional tiles, two reads. Nothing of
 // slices of which nothing is left.
 
 #import "lib/params.wgsl"
@@ -38,7 +41,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if (k >= params.length) {
         return;
     }
-    if (phase != WRITE) {
+    if (phase < WRITE) {
         least = SMALL;  // what is below it becomes NaN, which shows in the tile's excess
     }
     var place = place_of(slice);

@@ -23,12 +23,18 @@ __all__ = [
     "ACCESS",
     "BEFORE_LOOKBACK",
     "BEHIND_LOOKBACK",
+    "CHECK",
     "DEAR_ELEMENTS",
+    "DIRECT",
+    "FOLD",
     "LEAVES_ALL",
     "LOOKBACK_HEADER_WORDS",
     "MAX_SERIAL_STEPS",
     "OF_STRIPS",
+    "REPAIR",
     "TABLE",
+    "TRY",
+    "WRITE",
     "Kernel",
     "Work",
     "block_slices",
@@ -46,6 +52,8 @@ __all__ = [
     "unit_elements",
 ]
 
+DIRECT, CHECK, TRY, WRITE, REPAIR, FOLD = range(6)
+"""The phases of scan_slices.wgsl."""
 MAX_SERIAL_STEPS = 5 * 2**20
 """The most that `serial_steps` may be, whatever the data: half a second at 100 ns a step, which is slow for a GPU;
 watchdogs wait for 2 seconds and more."""
@@ -61,12 +69,17 @@ _TILES_TOGETHER = 8
 """Of a workgroup of scan_tiles, if it is not told otherwise."""
 
 
-def progress_words(is_exact: bool) -> int:
+def progress_words(by_carry: bool, in_place: bool = False) -> int:
     """Return the words a slice that scan_slices.wgsl keeps between windows, with one between phases.
 
-    Of integers the last result is enough, in the form of a carry.
+    Parameters
+    ----------
+    by_carry : bool
+        Whether a carry is enough: where windows end with tiles, and of left folds and integers, wherever they end.
+    in_place : bool
+        Whether two phases each keep theirs.
     """
-    return 9 if is_exact else 101
+    return 1 + (7 if by_carry else 48) * (1 + in_place)
 
 
 @dataclass(frozen=True)
@@ -285,9 +298,12 @@ def _progress_words(work: Work) -> int:
     """Words of what is kept between windows, or between the phases of one: else a token. Or what others have left."""
     if work.slots["slices"] == "suspects":
         return _column_words(work)
+    phase = work.constants["phase"]
     if work.constants["in_windows"]:
-        return work.count * progress_words(work.is_exact)
-    return work.count if work.constants.get("phase") else 1
+        first, end = work.fields["first"], work.fields["first"] + work.length
+        is_cut = first % TILE > 0 or (work.fields["suspend"] == 1 and end % TILE > 0)
+        return work.count * progress_words(work.is_exact or phase == FOLD or not is_cut, phase in (CHECK, WRITE))
+    return work.count if phase else 1
 
 
 def _are_slices(work: Work) -> bool:
@@ -297,7 +313,7 @@ def _are_slices(work: Work) -> bool:
     elements, or ends its slice.
     """
     if work.slots["slices"] == "suspects":
-        is_direct = not (work.constants["phase"] or work.constants["inside_runs"])
+        is_direct = work.constants["phase"] == DIRECT and not work.constants["inside_runs"]
         is_by_element = work.slots["run_access"] == "strided"
         return is_direct and is_by_element and "in_windows" not in work.constants and work.element in _FLOATS
     if "in_windows" not in work.constants:
@@ -305,7 +321,7 @@ def _are_slices(work: Work) -> bool:
     begin, length = work.fields["first"] % RUN, work.length
     if work.constants["inside_runs"]:
         is_known = work.fields["suspend"] == 0 or length in (1, 2, 4, 8)
-        return is_known and begin + length <= RUN and work.constants["phase"] != 0
+        return is_known and begin + length <= RUN and work.constants["phase"] != DIRECT
     return begin == 0 and (work.fields["suspend"] == 0 or length % RUN == 0)
 
 
@@ -605,7 +621,7 @@ TABLE: Final[Mapping[str, Kernel]] = {
     "scan_slices": Kernel(
         slots=(*_RUNS, "slices"),
         pieces={"slices": ("windows", "suspects")},
-        constants={**_SCAN, "phase": range(3), "inside_runs": _BOOL, "lanes": (8, 64), "lags": _BOOL},
+        constants={**_SCAN, "phase": range(6), "inside_runs": _BOOL, "lanes": (8, 64), "lags": _BOOL},
         optional={"in_windows": _BOOL},
         workgroups=lambda w: ceil_div(w.count, w.constants["lanes"]),
         scratch_words=_progress_words,

@@ -23,9 +23,14 @@ from ..layout import ceil_div
 from .dispatch import Pass
 from .kernels import (
     BEFORE_LOOKBACK,
+    CHECK,
+    FOLD,
     LEAVES_ALL,
     OF_STRIPS,
+    REPAIR,
     TABLE,
+    TRY,
+    WRITE,
     Work,
     block_slices,
     part_rows,
@@ -49,6 +54,8 @@ _FEW_STRIP_SPANS = 2
 """At which scan_lookback looks at first, and scan_strip_lookback."""
 _TURNS = 4
 """Of a stretch of a strip, as slots/cells/staged.wgsl has it."""
+_LEVELS = (1, 2, 4, 8)
+"""Strides of a block's steps, of which scan_slices keeps as many runs each."""
 _SAMPLE = 2 * RUN
 """Elements of a slice whose accesses are looked at: places repeat their alignment to a sector after as many."""
 
@@ -210,17 +217,40 @@ def _band(work: Work) -> Iterator[tuple[int, int]]:
 
 def _progress(work: Work) -> tuple[int, int]:
     """Return the words of what goes from window to window and from phase to phase."""
-    first, length = work.fields["first"], work.fields["length"]
-    # Between tiles, and of integers, it is the carry alone.
-    begin, end = (
-        3 * work.accumulator_words + 2 if work.is_exact or i % TILE == 0 else 23 * work.accumulator_words + 4
-        for i in (first, first + length)
-    )
+    phase, carry = work.constants["phase"], 3 * work.accumulator_words + 1
+    first, end = work.fields["first"], work.fields["first"] + work.length
+    if work.is_exact or phase == FOLD:
+        read, written = work.accumulator_words, carry if end % TILE == 0 else work.accumulator_words
+    else:
+        read = carry * (first >= TILE) + (_fetched_inside_a_tile(work) if first % TILE else 0)
+        written = _kept_inside_a_tile(work) if end % TILE else carry
     slices = work.count * work.constants["in_windows"]
-    phase = work.constants.get("phase", 0)
-    told = work.count if work.folds == 2 else 0
-    read = begin * slices * work.fields["resume"] + (told if phase == 2 else 0)
-    return read, end * slices * work.fields["suspend"] + (work.count if phase == 1 else 0)
+    told = work.count if phase == WRITE and work.folds == 2 else 0
+    tells = work.count if phase in (CHECK, TRY) and (work.fields["suspend"] == 0 or end % TILE == 0) else 0
+    return read * slices * work.fields["resume"] + told, written * slices * work.fields["suspend"] + tells
+
+
+def _fetched_inside_a_tile(work: Work) -> int:
+    """Return the words that a slice fetches where a window begins, as resume of wgsl/lib/slices/kept.wgsl does."""
+    phase, i, runs = work.constants["phase"], work.fields["first"] % TILE, work.fields["first"] // RUN % RUN
+    values = 1 + (phase == CHECK) + (i % RUN > 0) + (i >= RUN) + (i >= BLOCK)
+    # Of the last `level` runs, those from the one on that the first run to end in the window needs.
+    values += sum(max(0, min(level, runs) - max(0, level - _runs_within(work))) for level in _LEVELS)
+    return work.accumulator_words * values + (phase < WRITE)
+
+
+def _kept_inside_a_tile(work: Work) -> int:
+    """Return the words that a slice keeps where a window ends, as suspend of the same file does."""
+    phase, first, end = work.constants["phase"], work.fields["first"], work.fields["first"] + work.length
+    within = _runs_within(work)
+    values = 1 + (phase == CHECK) + (end % RUN > 0) + (within > 0) + (end // BLOCK > first // BLOCK)
+    values += sum(min(level, end // RUN % RUN, within) for level in _LEVELS)
+    return work.accumulator_words * values + (phase < WRITE)
+
+
+def _runs_within(work: Work) -> int:
+    """Return how many runs end in a window."""
+    return (work.fields["first"] + work.length) // RUN - work.fields["first"] // RUN
 
 
 def _carries(work: Work) -> tuple[int, int]:
@@ -472,7 +502,7 @@ _ROWS: Final[Mapping[str, _Entry]] = {
     "scan_slices": _Entry(
         lanes=lambda w: w.constants["lanes"],
         starts=lambda w: _slices(w.constants["lanes"], w),
-        writes=lambda w: w.constants["phase"] != 1,
+        writes=lambda w: w.constants["phase"] != CHECK,
         words=_progress,
     ),
     "scan_bands": _Entry(
@@ -530,14 +560,16 @@ _ROWS_IF_ALL_ARE_LEFT: Final[Mapping[str, _Entry]] = {
 }
 """Of kernels that leave all tiles, or find them left."""
 
-_SUSPECTS: Final = _Entry(lanes=lambda _: 64, starts=None, words=lambda w: (w.count, 0), links=lambda _: 1)
+_LEFT: Final = _Entry(
+    lanes=lambda w: w.constants["lanes"], starts=None, words=lambda w: (w.count, 0), links=lambda _: 1
+)
 """Of scan_slices over what others have left."""
 
 
 def _row_of(one: Pass) -> _Entry:
     kernel, work = one.pipeline.kernel, Work.of(one)
-    if work.slots.get("slices") == "suspects":
-        return _SUSPECTS
+    if work.slots.get("slices") == "suspects" or work.constants.get("phase") == REPAIR:
+        return _LEFT
     return _ROWS_IF_ALL_ARE_LEFT[kernel] if work.fields["lookback"] == LEAVES_ALL else _ROWS[kernel]
 
 

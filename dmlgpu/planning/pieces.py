@@ -238,7 +238,7 @@ class CarryNumbers:
 
 @dataclass(frozen=True)
 class CarrySlices:
-    """Carries of slices side by side in scratch memory, as ``wgsl/slots/slices/windows.wgsl`` has them.
+    """Carries of slices side by side in scratch memory, as ``wgsl/lib/slices/kept.wgsl`` has them.
 
     Attributes
     ----------
@@ -251,23 +251,18 @@ class CarrySlices:
     def words(self, carries: Words) -> Words:
         """Return what the scratch memory begins with before the piece."""
         words = np.zeros(self.shape, np.uint32)
-        words[1 : 1 + CARRY_FLAGS] = carries[:, :CARRY_FLAGS].T
-        words[1 + CARRY_FLAGS], words[2 + CARRY_FLAGS] = (
-            carries[:, CARRY_FLAGS] & 0xFF,
-            carries[:, CARRY_FLAGS] // HAS_S,
-        )
+        words[1:] = carries[:, : CARRY_FLAGS + 1].T
         return words
 
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of what the scratch memory begins with."""
-        return 3 + CARRY_FLAGS, self.slices
+        return 2 + CARRY_FLAGS, self.slices
 
     def carries(self, words: Words) -> Words:
         """Return the carries after the piece from what the scratch memory begins with then."""
         carries = np.zeros((self.slices, CARRY_WORDS), np.uint32)
-        carries[:, :CARRY_FLAGS] = words[1 : 1 + CARRY_FLAGS].T
-        carries[:, CARRY_FLAGS] = words[1 + CARRY_FLAGS] | words[2 + CARRY_FLAGS] * HAS_S
+        carries[:, : CARRY_FLAGS + 1] = words[1:].T
         return carries
 
 
@@ -460,7 +455,8 @@ def _plan_slices(
         passes = tuple(replace(one, pipeline=_in_windows(one.pipeline)) for one in passes)
     first_tile = int(continued)  # any but the slice's first one
     plan = Plan.of(_with_flags(problem, passes, first_tile, continued, unfinished))
-    return PiecePlan(plan, CarrySlices(problem.slices)) if plan.state_bytes <= limits.binding_bytes else None
+    assert plan.state_bytes <= limits.binding_bytes, "fewer words a slice than other kernels take"
+    return PiecePlan(plan, CarrySlices(problem.slices))
 
 
 def _has_one_carry(one: Pass) -> bool:

@@ -16,11 +16,17 @@ from .dispatch import BoundWindow, Pass, Planner
 from .kernels import (
     BEFORE_LOOKBACK,
     BEHIND_LOOKBACK,
+    CHECK,
     DEAR_ELEMENTS,
+    DIRECT,
+    FOLD,
     LEAVES_ALL,
     LOOKBACK_HEADER_WORDS,
     OF_STRIPS,
     OF_WHOLE_TILES,
+    REPAIR,
+    TRY,
+    WRITE,
     lookback_slice_words,
     part_rows,
     progress_words,
@@ -68,8 +74,6 @@ _ENOUGH_FOR_A_REST = 2**20
 _INFINITIES: Final = {2: 0x7C00, 4: 0x7F800000, 8: 0x7FF00000}
 """The word that holds the sign, by bytes of an element."""
 
-_DIRECT, _CHECK, _WRITE = 0, 1, 2
-"""The phases of scan_slices.wgsl."""
 _WHY_CLEAR = "scratch memory may hold anything; the last pass leaves that part zero, for the next scan like this one"
 
 _WHY_TOTALS = "it works out totals alone, and leaves all tiles"
@@ -269,14 +273,18 @@ class ScanPlanner(Planner):
         along = min(along, _MAX_SERIAL[way])
         in_windows = along < length
         chunks = _cut(self.chunks, along)
-        if in_windows:
-            room = min(_MAX_PROGRESS_BYTES, self.limits.binding_bytes)
-            chunks = _with_room(chunks, progress_words(self.problem.is_exact), room)
+        inside_tiles = in_windows and along < TILE
         can_be_exceptional = not self.problem.is_exact and length > RUN
-        two_phases = can_be_exceptional and (self.in_place or inside_runs or (in_windows and along < TILE))
-        phases = (_CHECK, _WRITE) if two_phases else (_WRITE if inside_runs else _DIRECT,)
-        if two_phases:
+        phases: tuple[int, ...] = (FOLD if inside_runs else DIRECT,)
+        if can_be_exceptional and self.in_place:
+            phases = (CHECK, WRITE)
             self.why += "; what is written cannot be read again, so one phase checks and another writes"
+        elif can_be_exceptional and inside_tiles:
+            phases = (TRY, REPAIR)
+            self.why += "; a second phase writes those tiles again that turn out to be exceptional"
+        if in_windows:
+            words = progress_words(not (can_be_exceptional and inside_tiles), len(phases) == 2 and self.in_place)
+            chunks = _with_room(chunks, words, min(_MAX_PROGRESS_BYTES, self.limits.binding_bytes))
         for _, members in groupby(self.windows(chunks), lambda bound: self._phase_group(bound, max(TILE, along))):
             together = list(members)
             constants = {"in_windows": int(in_windows), "inside_runs": int(inside_runs)}

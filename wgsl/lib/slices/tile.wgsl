@@ -1,11 +1,20 @@
 // A tile of a slice by one invocation, a run at a time: its results, and how far the slice has come. Needs
 // lib/slices/progress.wgsl, lib/order/run_reach.wgsl, lib/order/left_fold.wgsl and <run_access>.
 
-// What a pass over a window does.
-const DIRECT = 0u;    // one pass: writes, and writes exceptional tiles again. Input and output must not share memory
-const CHECK = 1u;     // first of two: writes nothing
-const WRITE = 2u;     // second of two
+// What a pass over a window does. Behind it DIRECT, or TRY and REPAIR, all is read at most once where no tile is
+// exceptional, but input and output must not share memory; CHECK and WRITE read twice.
+const DIRECT = 0u;    // all: writes, and writes exceptional tiles again
+const CHECK = 1u;     // writes nothing, and tells WRITE which tiles are exceptional
+const TRY = 2u;       // writes, and tells REPAIR the same of a tile that windows cut
+const WRITE = 3u;     // writes as it is told
+const REPAIR = 4u;    // writes the left fold of exceptional tiles
+const FOLD = 5u;      // writes the left fold of slices that are a single run
 override phase: u32 = 0u;
+
+// Whether all that the pass writes is a left fold, of which the last result is all that a window needs of another one.
+fn folds_left() -> bool {
+    return EXACT | phase >= REPAIR;
+}
 
 // Whether windows lie inside runs. Otherwise all runs begin in the window, and only a slice's last may be partial.
 override inside_runs: bool = false;
@@ -35,7 +44,7 @@ fn step_run(i: u32, count: u32, elements: Run, by_left_fold: bool, progress: ptr
     var r = items;
     var results = items;
     let continues = inside_runs && i % FANOUT > 0u;
-    if (EXACT || phase == WRITE) {
+    if (EXACT || phase >= WRITE) {
         if (by_left_fold && i > 0u) {
             items[0] = fold((*progress).last, items[0]);
         } else if (continues) {
@@ -85,10 +94,10 @@ fn scan_tile(
     let absorbed = is_absorbed((*progress).carry);
     // Whether it is clear before the tile is read that a left fold gives its results. Where any order does, it is the
     // least work.
-    let known = EXACT || absorbed || (phase == WRITE && is_known);
-    // Of one pass, the loop below is for what may not be exceptional.
+    let known = folds_left() || absorbed || (phase == WRITE && is_known);
+    // Where such a tile is written elsewhere, the loop below is for what may not be exceptional.
     let is_left_fold = phase == DIRECT && !EXACT && absorbed && ends;
-    if (is_left_fold) {
+    if (is_left_fold || (phase == TRY && absorbed)) {
         (*place).input += count * params.input_axis_stride;
         (*place).output += count * params.output_axis_stride;
     } else {
@@ -109,7 +118,7 @@ fn scan_tile(
         return false;
     }
     // The tile is complete: now its excess tells.
-    let found = phase != WRITE && !known && is_excessive((*progress).excess);
+    let found = (phase < WRITE && !known && is_excessive((*progress).excess)) || (phase == TRY && absorbed);
     if (is_left_fold || (phase == DIRECT && !EXACT && found)) {
         let present = has_base((*progress).carry);
         let before = (*progress).carry.last;
