@@ -1094,7 +1094,20 @@ def test_windows_of_left_folds_hand_on_a_result_alone(name: str, rows: int) -> N
     assert 2 * layout.count * 4 < moved <= 2 * layout.count * 4 + kept
 
 
-@pytest.mark.parametrize(("rows", "width", "traffic"), [(100, 2**20, 1.4), (1000, 2**20, 1.46), (60, 8_294_400, 2.1)])
+def test_windows_that_begin_where_bindings_may_are_as_large_as_one() -> None:
+    """A row more than would fit with room for alignment, which makes twice as many of those that fill a tile."""
+    for offset, source_pitch, rows in ((0, 2**20, 32), (1, 2**20, 16), (0, 2**20 + 1, 16), (64, 2**20 - 64, 32)):
+        source = Layout((100, 2**20), (source_pitch, 1), offset)
+        target = Layout.packed((100, 2**20))
+        passes = plan_problem(scan_problem(F32, Operator.SUM, source, target, 0), Limits()).passes
+        assert max(one.params["length"] for one in passes) == rows
+        for one in passes:
+            assert one.input is not None
+            assert max(one.input.size, one.output.size) <= 2**27
+            assert one.input.offset % 256 == one.output.offset % 256 == 0
+
+
+@pytest.mark.parametrize(("rows", "width", "traffic"), [(100, 2**20, 1.27), (1000, 2**20, 1.3), (60, 8_294_400, 2.1)])
 def test_windows_inside_tiles_hand_on_what_has_changed(rows: int, width: int, traffic: float) -> None:
     """Pictures one after the other, of which a binding holds few: in times a copy's bytes."""
     layout = Layout.packed((rows, width))

@@ -329,13 +329,28 @@ class Planner:
     def _largest_chunks(self) -> list[int]:
         """Return the sizes of windows: the whole problem where it fits."""
         bound, whole = self._whole, self._whole.window
-        capacity = self.limits.binding_bytes
+        dims, capacity, most = (*whole.batch, whole.axis), self.limits.binding_bytes, self.limits.dispatch_elements
         if max(bound.input.size, bound.output.size) > capacity:
             if self.one_buffer and not self.in_place:
-                capacity //= 2  # so that one binding holds both where two would meet
+                capacity = capacity // 8 * 4  # so that one binding holds both where two would meet
+            found = chunk_sizes(dims, self._itemsizes, capacity, most)
+            if self._begin_aligned(found):
+                return found
             # A window's range begins and ends anywhere within the alignment.
             capacity -= self.limits.binding_alignment + 4
-        return chunk_sizes((*whole.batch, whole.axis), self._itemsizes, capacity, self.limits.dispatch_elements)
+        return chunk_sizes(dims, self._itemsizes, capacity, most)
+
+    def _begin_aligned(self, chunks: Sequence[int]) -> bool:
+        """Whether windows of these sizes all begin where bindings may, as those of whole rows of a picture do."""
+        window, align = self._whole.window, self.limits.binding_alignment
+        for itemsize, tensor in zip(self._itemsizes, ("input", "output"), strict=True):
+            dims = [(d.size, getattr(d, f"{tensor}_stride")) for d in (*window.batch, window.axis)]
+            starts = [getattr(window, f"{tensor}_offset")]
+            for (size, stride), chunk in zip(dims, chunks, strict=True):
+                starts += [stride] * (chunk < size) + [(min(chunk, size) - 1) * stride] * (stride < 0)
+            if any(start * itemsize % align for start in starts):
+                return False
+        return True
 
 
 def is_in_place(problem: ScanProblem | ElementwiseProblem) -> bool:
