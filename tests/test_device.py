@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import ctypes
+import ctypes.util
 import os
 import pickle
 import subprocess
@@ -11,9 +13,12 @@ import sys
 import threading
 import warnings
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from wgpu.backends.wgpu_native import extras
 
 import dmlgpu
 from dmlgpu.dtypes import by_name
@@ -35,7 +40,7 @@ from dmlgpu.planning.dispatch import PipelineKey
 from dmlgpu.planning.plan import plan_problem
 from dmlgpu.planning.problem import Operator, ScanProblem, scan_problem
 from dmlgpu.planning.windows import TILE
-from dmlgpu.runtime import adapters, executor
+from dmlgpu.runtime import adapters, executor, wgpu_private
 from dmlgpu.runtime import device as device_module
 from dmlgpu.runtime.adapters import AdapterDescription, choose, devices, select_adapter
 from dmlgpu.runtime.device import Device, default_device, resolve_device
@@ -127,6 +132,55 @@ def test_the_environment_variable_chooses_and_the_argument_wins(monkeypatch: pyt
     assert select_adapter() == last
     with pytest.raises(AdapterNotFoundError, match="device 'nonsense'"):
         resolve_device("nonsense")
+
+
+class TestDxc:
+    """On Windows the environment names the library that compiles for Direct3D 12."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
+        """Return what wgpu is asked for where adapters are looked for, as on Windows."""
+        found: list[dict[str, object]] = []
+        monkeypatch.setattr(extras, "set_instance_extras", lambda **asked: found.append(asked))
+        monkeypatch.setattr(sys, "platform", "win32")
+        monkeypatch.delenv("DMLGPU_DXC", raising=False)
+        return found
+
+    def test_is_asked_for_by_its_path(
+        self, asked: list[dict[str, object]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        path = str(tmp_path / "dxcompiler.dll")
+        libraries = {path: SimpleNamespace(DxcCreateInstance=None)}
+        monkeypatch.setattr(ctypes, "CDLL", libraries.__getitem__)
+        monkeypatch.setenv("DMLGPU_DXC", path)
+        wgpu_private._prepare()
+        assert asked == [{"dx12_compiler": "Dxc", "dxc_path": path}]
+
+    def test_is_left_to_wgpu_otherwise(self, asked: list[dict[str, object]], monkeypatch: pytest.MonkeyPatch) -> None:
+        wgpu_private._prepare()
+        monkeypatch.setenv("DMLGPU_DXC", "")
+        wgpu_private._prepare()
+        monkeypatch.setattr(sys, "platform", "linux")
+        monkeypatch.setenv("DMLGPU_DXC", "no such file")
+        wgpu_private._prepare()
+        assert asked == []
+
+    def test_is_left_to_a_program_that_has_used_wgpu_before(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert devices()
+        monkeypatch.setattr(ctypes, "CDLL", lambda path: SimpleNamespace(DxcCreateInstance=None))
+        with pytest.raises(RuntimeError, match="already exists"):
+            extras.set_instance_extras(dx12_compiler="Dxc", dxc_path="dxcompiler.dll")
+        wgpu_private._take_dxc("dxcompiler.dll")
+
+    @pytest.mark.parametrize("library", ["no such file", ctypes.util.find_library("c") or "kernel32"])
+    def test_what_is_none_is_refused(
+        self, library: str, asked: list[dict[str, object]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """wgpu would end the process, or take the other compiler."""
+        monkeypatch.setenv("DMLGPU_DXC", library)
+        with pytest.raises(DeviceError, match=f"^DMLGPU_DXC is '{library}', which cannot be loaded as DXC .*unset it$"):
+            wgpu_private._prepare()
+        assert asked == []
 
 
 def test_adapters_are_asked_for_once() -> None:

@@ -40,7 +40,7 @@ LIMITS = {
 """The limits that plans depend on, and their names in the report."""
 _FXC = (
     "by default wgpu compiles for it with FXC, which takes up to minutes for the first call of a kind; take the same "
-    "GPU through Vulkan where it is listed, or ask for DXC (docs/fxc.md)"
+    "GPU through Vulkan where it is listed, or name DXC's dxcompiler.dll in DMLGPU_DXC (docs/fxc.md)"
 )
 
 FEATURES = ("shader-f64", "shader-f16", "subgroup", "timestamp-query", "mappable-primary-buffers")

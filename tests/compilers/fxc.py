@@ -48,14 +48,11 @@ other, which these shaders have no need of. The table has the seconds without th
 them out.
 
 A call compiles the kernels of its passes at the same time.
-What was compiled is kept as long as the device is open. DXC, the newer compiler, takes a second for most kernels. Ask
-for it before the first device is opened, with the path of `dxcompiler.dll`:
-
-```py
-from wgpu.backends.wgpu_native.extras import set_instance_extras
-
-set_instance_extras(dx12_compiler="Dxc", dxc_path=r"C:\\path\\to\\dxcompiler.dll")
-```
+What was compiled is kept as long as the device is open. DXC, the newer compiler, takes a second for most kernels.
+Name its library in the environment variable `DMLGPU_DXC`: `dxcompiler.dll` is in Windows' SDK, and in
+[DXC's releases](https://github.com/microsoft/DirectXShaderCompiler/releases). It counts where dmlgpu is the first in a
+process to use wgpu; a program that uses wgpu before asks it for DXC itself (`set_instance_extras`).
+This has not been tried on Windows yet.
 
 | kernel | type | seconds | without zeros | bytes |
 |---|---|--:|--:|--:|
