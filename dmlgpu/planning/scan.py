@@ -47,6 +47,8 @@ EVERYWHERE: Final = tuple(kernel for kernel in KERNELS if kernel not in ("reduce
 
 _WORD_BYTES = 4
 _MAX_PROGRESS_BYTES = 32 * 2**20
+_PROGRESS_OF_TENSOR, _MOST_PROGRESS_BYTES = 16, 128 * 2**20
+"""Beside a large tensor it may be such a part of it, up to this: fewer windows take longer than to begin each."""
 
 _MAX_SERIAL = {"slices": 2 * SPAN, "columns": SPAN, "loops": 2 * TILE}
 """Elements that one invocation works through in one dispatch. Mesa's software drivers end every loop of an invocation
@@ -284,7 +286,9 @@ class ScanPlanner(Planner):
             self.why += "; a second phase writes those tiles again that turn out to be exceptional"
         if in_windows:
             words = progress_words(not (can_be_exceptional and inside_tiles), len(phases) == 2 and self.in_place)
-            chunks = _with_room(chunks, words, min(_MAX_PROGRESS_BYTES, self.limits.binding_bytes))
+            part = self.problem.slices * length * self.problem.element.itemsize // _PROGRESS_OF_TENSOR
+            room = max(_MAX_PROGRESS_BYTES, min(part, _MOST_PROGRESS_BYTES))
+            chunks = _with_room(chunks, words, min(room, self.limits.binding_bytes))
         for _, members in groupby(self.windows(chunks), lambda bound: self._phase_group(bound, max(TILE, along))):
             together = list(members)
             constants = {"in_windows": int(in_windows), "inside_runs": int(inside_runs)}
