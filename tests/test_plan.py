@@ -1095,6 +1095,23 @@ def test_windows_of_left_folds_hand_on_a_result_alone(name: str, rows: int) -> N
     assert 2 * layout.count * 4 < moved <= 2 * layout.count * 4 + kept
 
 
+@pytest.mark.parametrize("software", [False, True])
+@pytest.mark.parametrize("name", ["uint8", "float32"])
+def test_fewer_elements_are_not_had_by_cutting_tiles(name: str, software: bool) -> None:
+    """Pictures one after the other, scanned down: more elements than a dispatch has, which a binding could hold."""
+    limits = Limits(binding_bytes=2**32 - 4, software=software, dispatch_elements=2**24)
+    for sizes, axis in (((100, 1080, 1920), 1), ((1000, 2**20), 0), ((3, 9000, 70_001), 1), ((5, 3, 2**26), 2)):
+        layout = Layout.packed(sizes)
+        passes = plan_problem(scan_problem(by_name(name), Operator.SUM, layout, layout, axis), limits).passes
+        assert max(one.elements for one in passes) <= 2**24
+        for one in passes:
+            first, length = int(one.params["first"]), int(one.params["length"])
+            assert first % TILE == 0
+            assert length == sizes[axis] - first or length % TILE == 0
+            if name == "uint8" and one.output is not None:
+                assert int(one.params["output_offset"]) % 4 == 0 or sizes[-1] % 4
+
+
 def test_windows_that_begin_where_bindings_may_are_as_large_as_one() -> None:
     """A row more than would fit with room for alignment, which makes twice as many of those that fill a tile."""
     for offset, source_pitch, rows in ((0, 2**20, 32), (1, 2**20, 16), (0, 2**20 + 1, 16), (64, 2**20 - 64, 32)):

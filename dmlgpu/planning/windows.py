@@ -51,6 +51,8 @@ SOFTWARE_DISPATCH_ELEMENTS = 2**24
 another's submission (1 second on Windows)."""
 
 
+_ADJACENT = 64
+"""Rows of neighbouring slices are cut at multiples of as many: sectors and words stay whole."""
 MAX_BINDING_BYTES = 2**32 - 4
 """What shaders address: a place is 32 bits, and its last word ends here."""
 MIN_BINDING_BYTES = 512
@@ -254,7 +256,8 @@ def chunk_sizes(
     ----------
     dims : sequence of Dimension
         The batch dimensions and, last, the axis, which is cut at multiples of `SPAN`, `TILE` or `RUN`, the largest
-        of them that it is longer than.
+        of them that it is longer than. To have fewer elements, windows are cut between slices or at whole tiles, where
+        that is possible.
     itemsizes : (int, int)
         Bytes an element of input and output.
     capacity : int
@@ -273,17 +276,28 @@ def chunk_sizes(
     def reach(tensor: int, i: int) -> int:
         return (chunks[i] - 1) * strides[tensor][i]
 
+    def is_inner(i: int) -> bool:
+        return max(by[i] for by in strides) <= max(by[axis] for by in strides)
+
     def halve(i: int) -> None:
         half = (chunks[i] + 1) // 2
-        unit = next((u for u in (SPAN, TILE, RUN) if u < chunks[i]), 1) if i == len(chunks) - 1 else 1
+        units = (SPAN, TILE, RUN) if i == axis else (_ADJACENT,) * is_inner(i)
+        unit = next((u for u in units if u < chunks[i]), 1)
         chunks[i] = ceil_div(half, unit) * unit
 
-    indices = range(len(chunks))
+    def outermost_or_longest() -> int:
+        outer = [i for i in range(axis) if chunks[i] > 1 and not is_inner(i)]
+        if outer:
+            return max(outer, key=lambda i: max(reach(0, i), reach(1, i)))
+        others = [i for i in indices if chunks[i] > (TILE if i == axis else 1)]
+        return max(others or [axis], key=lambda i: chunks[i])
+
+    indices, axis = range(len(chunks)), len(chunks) - 1
     for tensor in (0, 1):
         while sum(reach(tensor, i) for i in indices) + itemsizes[tensor] > capacity:
             halve(max(indices, key=lambda i: reach(tensor, i)))
     while math.prod(chunks) > max_elements:
-        halve(max(indices, key=lambda i: chunks[i]))
+        halve(outermost_or_longest())
     return chunks
 
 
