@@ -125,6 +125,9 @@ def cases() -> list[Case]:
     for name in ("float32", "uint8", "int64"):
         windows = Case(f"{name} strips in windows", scan(name, (TILE + 256, 64), 0), GPU, "strips", (64, TILE))
         found += [replace(windows, sectors=False)]
+        if by_name(name).kind != "float":
+            inside = Case(f"{name} strips inside tiles", scan(name, (1000, 64), 0), GPU, "strips", (64, 512))
+            found += [replace(inside, sectors=False)]
     for name in ("float32", "float16", "uint8", "int64"):
         few = Case(f"{name} tiles of strips", scan(name, (TILE + 512, 64), 0), kernel="strip_lookback")
         found += [few, replace(few, way=f"{few.way} in windows", chunks=(64, TILE))]

@@ -1112,6 +1112,24 @@ def test_fewer_elements_are_not_had_by_cutting_tiles(name: str, software: bool) 
                 assert int(one.params["output_offset"]) % 4 == 0 or sizes[-1] % 4
 
 
+@pytest.mark.parametrize(
+    ("name", "kernel"), [("uint8", "scan_strips"), ("int32", "scan_strips"), ("float16", "scan_slices")]
+)
+def test_strips_go_through_windows_inside_tiles_of_integers(name: str, kernel: str) -> None:
+    """Which go on from their last result, wherever a window ends; others would store bytes by atomic operations."""
+    element = by_name(name)
+    layout = Layout.packed((4095, 2**16))
+    limits = Limits(binding_bytes=2**27 * element.itemsize)
+    passes = plan_problem(scan_problem(element, Operator.SUM, layout, layout, 0), limits).passes
+    assert set(kernels(passes)) == {kernel}
+    if kernel == "scan_strips":
+        assert [int(one.params["length"]) for one in passes] == [2048, 2047]
+        few = Limits(binding_bytes=2**23 * element.itemsize)  # fewer rows than a workgroup's
+        assert set(kernels(plan_problem(scan_problem(element, Operator.SUM, layout, layout, 0), few).passes)) == {
+            "scan_slices"
+        }
+
+
 def test_windows_that_begin_where_bindings_may_are_as_large_as_one() -> None:
     """A row more than would fit with room for alignment, which makes twice as many of those that fill a tile."""
     for offset, source_pitch, rows in ((0, 2**20, 32), (1, 2**20, 16), (0, 2**20 + 1, 16), (64, 2**20 - 64, 32)):

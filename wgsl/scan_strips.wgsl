@@ -33,7 +33,8 @@ fn begin_column(slice: u32) -> Column {
     x.slice = slice;
     x.carry = fresh_carry();
     if (params.first > 0u) {
-        x.carry = fetch_carry(min(slice, params.count - 1u), flags_before(params.first >> TILE_SHIFT));
+        let flags = select(flags_before(params.first >> TILE_SHIFT), HAS_S, EXACT);
+        x.carry = fetch_carry(min(slice, params.count - 1u), flags);
     }
     x.before = x.carry.last;
     return x;
@@ -73,6 +74,9 @@ fn end_column(suspect: u32, x: ptr<function, Column>) {
     if (EXCEPTIONS) {
         set_state_word(column_word((*x).slice, SUSPECT), select(found, 0u, found == NO_SUSPECT));
     }
+    if (EXACT) {
+        (*x).carry = carry_exceptional((*x).carry.last);  // a new span, wherever the window ends
+    }
     if (params.suspend == 1u && (!EXCEPTIONS || found == NO_SUSPECT)) {
         keep_carry((*x).slice, (*x).carry);
     }
@@ -111,7 +115,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             loaded = load_rows(lane, k + ROWS + first, pair);
         }
         shelf = fold_stretch(shelf, lane, &a, &b);
-        let i = params.first + k;
+        let i = select(params.first, 0u, EXACT) + k;
         finish_stretch(shelf, lane, i, count, &a, &b);
         shelf = write_stretch(shelf, lane, k + first, count, pair, &a, &b);
         if ((i + ROWS) % TILE == 0u || k + ROWS >= params.length) {

@@ -111,9 +111,12 @@ def strips_of(problem: ScanProblem, limits: Limits, chunks: Sequence[int], in_pl
     in_word = _in_word(problem)
     along = min(chunks[-1], _MAX_STRIP_ROWS)
     cut = cut_to(problem, (*chunks[:-1], along), limits.binding_bytes // (4 * _STRIP_WORDS), 2 * in_word)
+    lanes, columns = _shape_of_strips(problem, limits.tuning.enough_strips)
+    if cut[-1] < problem.axis.size and cut[-1] % TILE:  # of integers, which go on from their last result
+        cut[-1] -= cut[-1] % part_rows(lanes)
     if 0 in cut or _is_torn(problem, cut):
         return None
-    return _strips("scan_strips", problem, cut, *_shape_of_strips(problem, limits.tuning.enough_strips))
+    return _strips("scan_strips", problem, cut, lanes, columns)
 
 
 def strip_bytes_in_flight(problem: ScanProblem) -> int:

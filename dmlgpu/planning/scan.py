@@ -126,7 +126,7 @@ class ScanPlanner(Planner):
         """
         length, along = self.problem.axis.size, self.chunks[-1]
         may_be_blocks = length <= along and (kernel is None or (kernel == "slices" and length <= BLOCK))
-        if along < length and along % TILE:
+        if along < length and along % TILE and not self._is_by_strips_inside_tiles(kernel):
             kernel, self.why = "slices", f"windows of {along} elements end inside a tile: an invocation a slice"
         elif kernel is None:
             kernel, self.why = self._policy.kernel(self.problem, self.in_place)
@@ -160,6 +160,12 @@ class ScanPlanner(Planner):
         if kernel == "reduce_then_scan":
             return self._reduce_then_scan()
         return self._serial()
+
+    def _is_by_strips_inside_tiles(self, kernel: str | None) -> bool:
+        """Whether strips go through windows that end inside a tile, as they do of integers."""
+        asked = kernel or self._policy.kernel(self.problem, self.in_place)[0]
+        strips = asked == "strips" and strips_of(self.problem, self.limits, self.chunks, self.in_place)
+        return self.problem.is_exact and bool(strips)
 
     def _short(self) -> Iterator[Pass]:
         """Yield passes over slices of a single run: one an invocation, or several where they are packed."""
