@@ -12,8 +12,11 @@ import pytest
 from numpy.typing import NDArray
 
 from dmlgpu import reference, shaders
+from dmlgpu.dtypes import by_name
 from dmlgpu.layout import Layout
-from dmlgpu.planning.plan import KERNELS
+from dmlgpu.planning.kernels import CHECK, REPAIR, TRY, WRITE
+from dmlgpu.planning.plan import KERNELS, plan_problem
+from dmlgpu.planning.problem import Operator, scan_problem
 from dmlgpu.planning.windows import TILE
 from dmlgpu.runtime.device import Device
 
@@ -148,6 +151,21 @@ def together(dtype: str) -> NDArray[Any]:
 def expected(dtype: str, exclusive: bool, *, of_span: bool = False) -> NDArray[Any]:
     x = alone("c of a span", dtype) if of_span else together(dtype)
     return reference.cumulative(x, "product", axis=1, exclusive=exclusive)
+
+
+@pytest.mark.combinations
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_windows_inside_tiles(device: Device, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In place one phase checks and another writes; elsewhere one writes, and another what is exceptional again."""
+    x = np.ascontiguousarray(together(dtype)[::4].T)
+    monkeypatch.setattr(device, "limits", replace(device.limits, binding_bytes=300 + 512 * x.nbytes // len(x)))
+    layout = Layout.packed(x.shape)
+    problem = scan_problem(by_name(dtype), Operator.PRODUCT, layout, layout, 0)
+    for one_buffer, phases in ((False, {TRY, REPAIR}), (True, {CHECK, WRITE})):
+        passes = plan_problem(problem, device.limits, one_buffer=one_buffer).passes
+        assert {dict(one.pipeline.constants)["phase"] for one in passes} == phases
+    check_scan(device, x, "product", 0)
+    check_scan(device, x, "product", 0, source=layout, target=layout)
 
 
 @pytest.mark.combinations
