@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gc
 import pickle
 import re
 from collections import UserList, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -282,6 +283,42 @@ def test_release(device: dmlgpu.Device) -> None:
         with pytest.raises(ReleasedArrayError, match="released"):
             use()
     assert dmlgpu.cumulative_sum([1, 2], device=device).tolist() == [1, 3]
+
+
+class Holder:
+    """An object in a cycle, which the garbage collector ends; its finalizers come before ``__del__``."""
+
+    def __init__(self, array: dmlgpu.DeviceArray, end: Callable[[dmlgpu.DeviceArray], None]) -> None:
+        self.array, self.end, self.me = array, end, self
+
+    def __del__(self) -> None:
+        self.end(self.array)
+
+
+def test_memory_goes_back_once(device: dmlgpu.Device) -> None:
+    """However an array in a cycle is released: two arrays with the same memory would change each other."""
+    x = np.ones(100_000, np.float32)
+    for end in (lambda array: array.release(), lambda array: None):
+        Holder(dmlgpu.asarray(x, device), end)
+        gc.collect()
+        a, b = dmlgpu.asarray(x, device), dmlgpu.asarray(2 * x, device)
+        assert (a.numpy() == 1).all()
+        assert (b.numpy() == 2).all()
+
+
+def test_an_array_whose_memory_went_back_says_so(device: dmlgpu.Device) -> None:
+    found: list[str] = []
+
+    def use(array: dmlgpu.DeviceArray) -> None:
+        try:
+            found.append(str(dmlgpu.cumulative_sum(array)))
+        except ReleasedArrayError as error:
+            found.append(str(error))
+
+    Holder(dmlgpu.asarray(np.ones(100_000, np.float32), device), use)
+    gc.collect()
+    assert len(found) == 1
+    assert "was released" in found[0]
 
 
 def test_entering_what_is_released(device: dmlgpu.Device) -> None:

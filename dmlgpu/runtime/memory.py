@@ -233,8 +233,15 @@ class Buffer:
 
     @property
     def released(self) -> bool:
-        """Whether the memory is gone, by `release` or with its device."""
-        return self._gpu_buffer is None or self.device.released
+        """Whether the memory is gone: by `release`, with its device, or to the pool.
+
+        Of an object in a cycle the garbage collector calls the finalizer, which gives the memory back, before it calls
+        ``__del__`` of what refers to the object.
+        """
+        return self._gpu_buffer is None or self._is_collected() or self.device.released
+
+    def _is_collected(self) -> bool:
+        return self._finalizer is not None and not self._finalizer.alive
 
     @property
     def gpu_buffer(self) -> Any:
@@ -260,8 +267,9 @@ class Buffer:
 
         wgpu keeps the memory as long as this object or such commands do.
         """
-        if self._finalizer is not None:
-            self._finalizer.detach()
+        finalizer, self._finalizer = self._finalizer, None
+        if finalizer is not None:
+            finalizer.detach()
         self._pool, self.temporary, self._is_recorded = None, False, True
 
     def end_mapping(self) -> None:
@@ -276,8 +284,9 @@ class Buffer:
         """Give the memory back, or forget the caller's buffer. May be called again."""
         with self.device.section:
             gpu_buffer, self._gpu_buffer = self._gpu_buffer, None
-            if self._finalizer is not None:
-                self._finalizer.detach()
+            finalizer, self._finalizer = self._finalizer, None
+            if finalizer is not None and finalizer.detach() is None:
+                return  # the pool has it back already
             if gpu_buffer is not None and self._pool is not None and not self.device.forked:
                 self._pool.give(gpu_buffer)
 
