@@ -834,3 +834,14 @@ def test_an_error_of_numpys_keeps_its_kind(device: dmlgpu.Device) -> None:
     with pytest.raises(ArrayTypeError, match=r"NumPy makes no array \(hostile\)") as caught:
         dmlgpu.asarray(Raising(), device)
     assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_a_time_limit_ends_a_conversion_as_itself(device: dmlgpu.Device) -> None:
+    """Such as a signal's handler raises, at any place."""
+
+    class Slow:
+        def __array__(self, *_: object, **__: object) -> np.ndarray:
+            raise TimeoutError("took too long")
+
+    with pytest.raises(TimeoutError, match="took too long"):
+        dmlgpu.asarray(Slow(), device)

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -184,3 +185,46 @@ def test_reads_and_writes_of_a_few_bytes_are_enough(
         assert run_with(monkeypatch, runner(capsys), command, stand_in).status == 0
         results.append(contents(folder))
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_system_that_starts_no_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], scenario: str
+) -> None:
+    prepare, command = SCENARIOS[scenario]
+    prepare(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    before = contents(tmp_path)
+    threads: list[str] = []
+
+    def start(self: threading.Thread) -> None:
+        threads.append(self.name)
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    status, _, err = run_with(monkeypatch, runner(capsys), command, FaultyOs(lambda *_: None))
+    if threads:
+        assert status == 2
+        assert "the system starts no more threads: " in one_line(err)
+        found = contents(tmp_path)
+        for path in leftovers(tmp_path):  # what the next run goes on from
+            assert "--resume" in command
+            del found[os.fspath(path.relative_to(tmp_path))]
+        assert found == before
+    else:
+        assert status == 0
+
+
+def test_a_parquet_file_without_memory_for_it_is_not_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    def no_room(*_: object, **__: object) -> None:
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
+
+    monkeypatch.setattr(pq, "ParquetFile", no_room)
+    status, _, err = runner(capsys)("cumsum", "x.parquet")
+    assert status == 2
+    assert one_line(err) == "dmlgpu: error: not enough memory: malloc of size 64 failed\n"

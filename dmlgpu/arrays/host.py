@@ -55,7 +55,7 @@ def host_array(x: ArrayLike, argument: str = "x") -> NDArray[Any]:
         if type(array) is not np.ndarray:
             _refuse_masked(array, argument)  # what an object turned into
             array = np.asarray(array)
-    except DmlGpuError:  # such as that of a released DeviceArray in a list
+    except (DmlGpuError, TimeoutError):  # such as that of a released DeviceArray in a list, or a signal's handler
         raise
     except Exception as error:
         if nested:

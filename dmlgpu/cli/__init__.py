@@ -22,7 +22,7 @@ from typing import NoReturn
 import dmlgpu
 
 from ..errors import DmlGpuError
-from .console import CommandError, ReaderGoneError, complain, flush, note, open_streams, say
+from .console import CommandError, ReaderGoneError, complain, flush, is_of_threads, note, open_streams, say
 from .signals import die_of
 
 __all__ = ["main", "parse"]
@@ -131,6 +131,10 @@ def _guarded(argv: list[str] | None) -> int:
         complain(f"{error.name} cannot be imported ({error}): install dmlgpu anew, with all that it needs")
     except Warning as error:
         complain(f"{error} (a warning, which -W error or PYTHONWARNINGS makes an error)")
+    except RuntimeError as error:
+        if not is_of_threads(error):
+            raise
+        complain("the system starts no more threads: end other programs, or allow this one more memory or processes")
     except MemoryError as error:
         complain(f"not enough memory: {error}" if str(error) else "not enough memory")
     else:

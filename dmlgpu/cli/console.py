@@ -27,6 +27,7 @@ __all__ = [
     "columns",
     "complain",
     "flush",
+    "is_of_threads",
     "note",
     "one_line",
     "open_streams",
@@ -51,6 +52,11 @@ _LONGEST = 2000
 
 class CommandError(DmlGpuError):
     """The arguments ask for something that cannot be done, or a file does not hold what it should."""
+
+
+def is_of_threads(error: BaseException) -> bool:
+    """Whether Python says by an error that the system starts no thread; it has no class of its own for that."""
+    return isinstance(error, RuntimeError) and "start new thread" in str(error)
 
 
 class ReaderGoneError(Exception):

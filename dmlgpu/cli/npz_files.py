@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DmlGpuError, counted
-from .console import CommandError
+from .console import CommandError, is_of_threads
 from .npy_files import NpyHeader, check_bools, fill, read_header, shaped, write_npy
 from .raw_files import buffered, reading, trying_to
 from .replacement import replacing
@@ -166,7 +166,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
             with zipfile.ZipFile(content) as archive:
                 yield archive
         except _DAMAGE as error:
-            if isinstance(error, DmlGpuError):
+            if isinstance(error, DmlGpuError) or is_of_threads(error):
                 raise
             if isinstance(error.__context__, OSError):  # which zipfile takes for another kind of file
                 raise CommandError(f"cannot read {path}: {error.__context__.strerror or error.__context__}") from error

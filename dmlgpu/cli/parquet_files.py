@@ -291,6 +291,8 @@ def _saying(path: Path) -> Iterator[None]:
     """Have errors of reading say that a file is damaged, or cannot be read."""
     try:
         yield
+    except pyarrow.ArrowMemoryError:
+        raise
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno:
             raise CommandError(f"cannot read {path}: {error.strerror}") from error
