@@ -255,7 +255,10 @@ class Device:
 
     @property
     def lock(self) -> RLock:
-        """Held while a call records, submits and reads back; hold it to make several calls one."""
+        """Held while a call records, submits and reads back; hold it to make several calls one.
+
+        Not around pushes to a `Scan` to which other threads push, as each could wait for the other.
+        """
         return self.section.lock
 
     @property
