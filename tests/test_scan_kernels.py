@@ -695,16 +695,17 @@ def test_windows_that_are_a_single_column_wide(
     device: Device, dtype: str, kernel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their neighbours are far away: they lose the dimension of columns, and another one is innermost."""
-    limits = changed(device.limits, software=False, dispatch_elements=40_000)
+    limits = changed(device.limits, software=False, dispatch_elements=17 * 4 * 128)
     monkeypatch.setattr(device, "limits", limits)
-    layout = Layout.packed((4, 17, 1025))
-    problem = scan_problem(dtypes.by_name(dtype), Operator.SUM, layout, layout, 1)
+    layout, other = (Layout((17, 4, 129), (800, 200, 1), offset) for offset in (0, 1))
+    problem = scan_problem(dtypes.by_name(dtype), Operator.SUM, layout, other, 0)
     passes = plan_problem(problem, limits, kernel=kernel).passes
     assert passes[int(kernel != "strips")].pipeline.kernel == f"scan_{kernel}"
     assert passes[-1].params["rank"] == 1
     assert passes[-1].params["count"] == 4
     for exclusive, reverse in product((False, True), repeat=2):
-        check_scan(device, numbers(layout.sizes, dtype), "sum", 1, exclusive=exclusive, reverse=reverse, kernel=kernel)
+        x, order = numbers(layout.sizes, dtype), {"exclusive": exclusive, "reverse": reverse}
+        check_scan(device, x, "sum", 0, source=layout, target=other, kernel=kernel, **order)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "float64", "int64"])
