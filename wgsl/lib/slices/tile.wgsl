@@ -13,7 +13,7 @@ override phase: u32 = 0u;
 
 // Whether all that the pass writes is a left fold, of which the last result is all that a window needs of another one.
 fn folds_left() -> bool {
-    return EXACT | phase >= REPAIR;
+    return EXACT || phase >= REPAIR;
 }
 
 // Whether windows lie inside runs. Otherwise all runs begin in the window, and only a slice's last may be partial.
