@@ -125,6 +125,36 @@ def test_house_rules(path: Path) -> None:
         assert all(name in text for name in named - everywhere), "the header names every constant"
 
 
+def mixtures(code: str) -> list[str]:
+    """Return the expressions in which a bitwise operator and a comparison meet without parentheses between them."""
+    found, begin, kinds = [], [0], [set[str]()]
+    for token in re.finditer(r"[()\[\]{},;]|&&|\|\|| = | [|&^] | (?:[<>]=?|[=!]=) ", code):
+        text = token.group().strip()
+        if text in "([{":
+            begin.append(token.end())
+            kinds.append(set())
+        elif text in ")]}":
+            begin.pop()
+            kinds.pop()
+        elif text in ("|", "&", "^", "<", ">", "<=", ">=", "==", "!="):
+            kinds[-1].add("bits" if text in "|&^" else "comparison")
+            if len(kinds[-1]) == 2:
+                found.append(" ".join(code[begin[-1] : token.end()].split()))
+        else:
+            begin[-1], kinds[-1] = token.end(), set()
+    return found
+
+
+def test_comparisons_beside_bitwise_operators_have_parentheses() -> None:
+    """Tint wants them, and naga does not."""
+    assert mixtures("return A | b >= C;") == ["return A | b >="]
+    assert mixtures("if (a & 1u == 0u || b) {") == ["a & 1u =="]
+    assert not mixtures("let x = (a & 1u) == 0u; let y = p | (q < 2u); f(a | b, c < d); a || b < c")
+    for path in sorted(shaders.folder().rglob("*.wgsl")):
+        code = re.sub(r"//.*", "", path.read_text())
+        assert not mixtures(code), path.name
+
+
 @pytest.mark.parametrize("path", sorted(shaders.folder().rglob("*.wgsl")), ids=lambda path: path.stem)
 def test_what_workgroups_wait_for_is_read_and_written_by_read_modify_writes(path: Path) -> None:
     """naga may make plain accesses of atomicLoad and atomicStore; workgroup memory has barriers.
