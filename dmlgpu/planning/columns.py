@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..layout import ceil_div
 from .dispatch import Pass, Planner
-from .kernels import LOOKBACK_HEADER_WORDS, groups_of, part_rows, strip_lookback_slice_words, tile_slice_words
+from .kernels import DIRECT, LOOKBACK_HEADER_WORDS, groups_of, part_rows, strip_lookback_slice_words, tile_slice_words
 from .problem import Operator, Precision, ScanProblem, in_a_row
 from .windows import RUN, SPAN, TILE, Limits
 
@@ -87,7 +87,7 @@ class Columns:
                     "scan_slices",
                     bound,
                     slots={"slices": "suspects"},
-                    constants={"phase": 0, "inside_runs": 0, "lanes": 64, "lags": 0},
+                    constants={"phase": DIRECT, "inside_runs": 0, "lanes": 64, "lags": 0},
                     why="columns from an exceptional tile on, of which ordinary data have none",
                 )
 

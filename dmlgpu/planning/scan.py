@@ -163,9 +163,10 @@ class ScanPlanner(Planner):
 
     def _is_by_strips_inside_tiles(self, kernel: str | None) -> bool:
         """Whether strips go through windows that end inside a tile, as they do of integers."""
+        if not self.problem.is_exact:
+            return False
         asked = kernel or self._policy.kernel(self.problem, self.in_place)[0]
-        strips = asked == "strips" and strips_of(self.problem, self.limits, self.chunks, self.in_place)
-        return self.problem.is_exact and bool(strips)
+        return asked == "strips" and strips_of(self.problem, self.limits, self.chunks, self.in_place) is not None
 
     def _short(self) -> Iterator[Pass]:
         """Yield passes over slices of a single run: one an invocation, or several where they are packed."""

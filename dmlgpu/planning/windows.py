@@ -50,7 +50,6 @@ SOFTWARE_DISPATCH_ELEMENTS = 2**24
 """The same on a CPU: wgpu's OpenGL backend ends the process if a thread waits 6 seconds for
 another's submission (1 second on Windows)."""
 
-
 _ADJACENT = 64
 """Rows of neighbouring slices are cut at multiples of as many: sectors and words stay whole."""
 MAX_BINDING_BYTES = 2**32 - 4

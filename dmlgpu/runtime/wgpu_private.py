@@ -18,7 +18,6 @@ from ..errors import DeviceError, DeviceReleasedError, said, shown
 from ..sections import Section
 
 __all__ = [
-    "DXC_VARIABLE",
     "MAPPABLE_FEATURE",
     "abandon",
     "ask_for_news",
@@ -41,7 +40,7 @@ __all__ = [
     "timestamp_period",
 ]
 
-DXC_VARIABLE = "DMLGPU_DXC"
+_DXC_VARIABLE = "DMLGPU_DXC"
 """The environment variable with the path of ``dxcompiler.dll``, which compiles for Direct3D 12 faster than FXC does."""
 MAPPABLE_FEATURE = "mappable-primary-buffers"
 """wgpu-native's feature that lets a storage buffer be mapped; elsewhere only staging buffers can be."""
@@ -143,7 +142,7 @@ def _prepare() -> None:
 
         parse_c_types(ffi)
         if sys.platform == "win32":
-            _take_dxc(os.environ.get(DXC_VARIABLE))
+            _take_dxc(os.environ.get(_DXC_VARIABLE))
 
 
 def _take_dxc(path: str | None) -> None:
@@ -158,7 +157,7 @@ def _take_dxc(path: str | None) -> None:
         _ = ctypes.CDLL(path).DxcCreateInstance  # wgpu may end the process where there is none
     except (OSError, AttributeError) as error:
         raise DeviceError(
-            f"{DXC_VARIABLE} is {shown(path)}, which cannot be loaded as DXC ({said(error)}): give the path of "
+            f"{_DXC_VARIABLE} is {shown(path)}, which cannot be loaded as DXC ({said(error)}): give the path of "
             "dxcompiler.dll, or unset it"
         ) from error
     with suppress(RuntimeError):  # the program has used wgpu already, and has chosen itself
